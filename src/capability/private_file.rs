@@ -1,0 +1,171 @@
+//! The one home of the private-file rule: consent, authorization, ledger, journal, pins.
+//!
+//! A private directory is a real directory of this user without any group or other permission, reached without
+//! symbolic links, below directories that nobody else can rename things in. A private file lies directly in it: regular,
+//! one link, owned by this user (root gets no exemption), no group or other permission, and unchanged while it was
+//! read. Never follows a link, never blocks on a FIFO, never reads more than its limit.
+
+use crate::foundation::path::AbsolutePath;
+use crate::system::{Facts, Fault, Identity, Kind, Observe, System};
+
+/// Why a file or directory is not private.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PrivateFault {
+    /// There is no such file or directory.
+    #[error("it does not exist")]
+    Missing,
+    /// It, or something above it, is a symbolic link.
+    #[error("a symbolic link is in the way")]
+    Link,
+    /// It is not a regular file (or not a directory).
+    #[error("it is not the right kind of file")]
+    WrongKind,
+    /// It belongs to somebody else.
+    #[error("it belongs to another user")]
+    WrongOwner,
+    /// Group or others may do something with it.
+    #[error("others have permissions on it")]
+    TooOpen,
+    /// It has a second name.
+    #[error("it has more than one link")]
+    ManyLinks,
+    /// A directory above it can be changed by others.
+    #[error("a directory above it can be changed by others")]
+    InsecureAncestor,
+    /// It is empty.
+    #[error("it is empty")]
+    Empty,
+    /// It is larger than its limit.
+    #[error("it is larger than its limit")]
+    TooLarge,
+    /// It changed while it was read, or the directory was replaced.
+    #[error("it changed")]
+    Changed,
+    /// The system refused.
+    #[error("{0}")]
+    System(Fault),
+}
+
+impl From<Fault> for PrivateFault {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::NotFound => PrivateFault::Missing,
+            Fault::Link => PrivateFault::Link,
+            Fault::WrongKind => PrivateFault::WrongKind,
+            Fault::TooLarge => PrivateFault::TooLarge,
+            Fault::Changed => PrivateFault::Changed,
+            other => PrivateFault::System(other),
+        }
+    }
+}
+
+/// A held private directory.
+pub struct PrivateDirectory<S: Observe> {
+    directory: S::Directory,
+    identity: Identity,
+    path: AbsolutePath,
+}
+
+impl<S: Observe> PrivateDirectory<S> {
+    /// Opens and judges a directory, and all that is above it.
+    pub fn open(system: &S, path: &AbsolutePath) -> Result<Self, PrivateFault> {
+        let directory = system.open_directory(path)?;
+        let facts = system.directory_facts(&directory)?;
+        judge(system, &facts, Kind::Directory)?;
+        judge_ancestors(system, path)?;
+        Ok(Self { directory, identity: facts.identity, path: path.clone() })
+    }
+
+    /// The held directory.
+    pub fn handle(&self) -> &S::Directory {
+        &self.directory
+    }
+
+    /// The path it was opened by.
+    pub fn path(&self) -> &AbsolutePath {
+        &self.path
+    }
+
+    /// Whether the path still names the held directory, and it is still private.
+    pub fn assert_unchanged(&self, system: &S) -> Result<(), PrivateFault> {
+        let now = system.look(&self.path)?;
+        if now.identity != self.identity {
+            return Err(PrivateFault::Changed);
+        }
+        judge(system, &system.directory_facts(&self.directory)?, Kind::Directory)
+    }
+
+    /// Reads a private file directly in this directory: 1 to `limit` bytes, in one open.
+    pub fn read(&self, system: &S, name: &str, limit: u64) -> Result<Vec<u8>, PrivateFault> {
+        let file = system.open_file_in(&self.directory, name)?;
+        read_private(system, &file, limit)
+    }
+}
+
+/// Reads a held file under the private-file rule: 1 to `limit` bytes.
+pub fn read_private<S: Observe>(system: &S, file: &S::File, limit: u64) -> Result<Vec<u8>, PrivateFault> {
+    let before = system.file_facts(file)?;
+    judge(system, &before, Kind::Regular)?;
+    match before.size {
+        0 => return Err(PrivateFault::Empty),
+        size if size > limit => return Err(PrivateFault::TooLarge),
+        _ => {}
+    }
+    let bytes = system.read(file, limit)?;
+    let length = u64::try_from(bytes.len()).map_err(|_| PrivateFault::TooLarge)?;
+    if system.file_facts(file)? != before || length != before.size {
+        return Err(PrivateFault::Changed);
+    }
+    Ok(bytes)
+}
+
+/// Judges facts by the rule, without looking at size.
+pub fn judge<S: Observe>(system: &S, facts: &Facts, kind: Kind) -> Result<(), PrivateFault> {
+    if facts.kind != kind {
+        return Err(if facts.kind == Kind::Link { PrivateFault::Link } else { PrivateFault::WrongKind });
+    }
+    if facts.owner != system.user() {
+        return Err(PrivateFault::WrongOwner);
+    }
+    if facts.mode & 0o7077 != 0 {
+        return Err(PrivateFault::TooOpen);
+    }
+    if kind == Kind::Regular && facts.links != 1 {
+        return Err(PrivateFault::ManyLinks);
+    }
+    Ok(())
+}
+
+/// Every directory above must belong to root or this user and be writable by nobody else, sticky directories excepted.
+pub fn judge_ancestors<S: Observe>(system: &S, path: &AbsolutePath) -> Result<(), PrivateFault> {
+    for ancestor in path.ancestors().skip(1) {
+        let facts = system.look(&ancestor)?;
+        let owned = facts.owner == 0 || facts.owner == system.user();
+        let closed = facts.mode & 0o022 == 0 || facts.mode & 0o1000 != 0;
+        if facts.kind != Kind::Directory || !owned || !closed {
+            return Err(PrivateFault::InsecureAncestor);
+        }
+    }
+    Ok(())
+}
+
+/// Creates a private directory in a held one if it is absent, and opens it.
+pub fn make_private<S: System>(system: &S, path: &AbsolutePath) -> Result<PrivateDirectory<S>, PrivateFault> {
+    if let Some((parent, name)) = path.split_last() {
+        match system.look(path) {
+            Err(Fault::NotFound) => {
+                let parent = match system.open_directory(&parent) {
+                    Err(Fault::NotFound) => make_private(system, &parent)?.directory,
+                    other => other?,
+                };
+                match system.make_directory(&parent, name, 0o700) {
+                    Ok(()) | Err(Fault::Exists) => {}
+                    Err(fault) => return Err(fault.into()),
+                }
+            }
+            Err(fault) => return Err(fault.into()),
+            Ok(_) => {}
+        }
+    }
+    PrivateDirectory::open(system, path)
+}

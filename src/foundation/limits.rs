@@ -1,0 +1,82 @@
+//! The one table of limits. Bytes unless a name says otherwise; every bound is inclusive.
+
+/// Longest text of a record, in UTF-16 code units.
+pub const TEXT_UNITS: usize = 4096;
+/// Phrases in one scope list.
+pub const PHRASES: usize = 256;
+/// Attachments in a record, and history entries of one attachment.
+pub const ATTACHMENTS: usize = 1024;
+/// Size of `.kdna/attachments.json`.
+pub const RECORD_BYTES: u64 = 1_048_576;
+/// Nesting of a record.
+pub const RECORD_DEPTH: usize = 8;
+/// Size of a task, and of an attachment policy on standard input.
+pub const TASK_BYTES: u64 = 65_536;
+/// Size of an asset file or a snapshot.
+pub const SNAPSHOT_BYTES: u64 = 268_435_456;
+/// Size of `.kdna/.gitignore`.
+pub const GITIGNORE_BYTES: u64 = 65_536;
+/// Size of a host processing consent document.
+pub const CONSENT_BYTES: u64 = 16_384;
+/// Size of a consent document that `status` still reads.
+pub const CONSENT_STATUS_BYTES: u64 = 65_536;
+/// Nesting of a consent document.
+pub const CONSENT_DEPTH: usize = 4;
+/// Nesting of a draft or a policy on standard input.
+pub const POLICY_DEPTH: usize = 4;
+/// Bytes of a host identifier.
+pub const HOST_ID_BYTES: usize = 128;
+/// UTF-16 code units of a processor name.
+pub const PROCESSOR_UNITS: usize = 256;
+/// Bytes of a password file: the longest password and its line end.
+pub const PASSWORD_FILE_BYTES: u64 = 16_386;
+/// Bytes of a password.
+pub const PASSWORD_BYTES: usize = 16_384;
+/// UTF-16 code units of a path given as a coordinate or as `cwd`.
+pub const PATH_UNITS: usize = 4096;
+
+/// Candidates that an MCP reply may carry.
+pub const CANDIDATES: usize = 64;
+/// UTF-16 code units of an asset id in an MCP reply.
+pub const ASSET_ID_UNITS: usize = 512;
+/// UTF-16 code units of an asset version in an MCP reply.
+pub const VERSION_UNITS: usize = 128;
+/// UTF-16 code units of a role in an MCP reply.
+pub const ROLE_UNITS: usize = 512;
+
+/// One inbound MCP line.
+pub const FRAME_BYTES: usize = 1_048_576;
+/// One outbound MCP message.
+pub const MESSAGE_BYTES: usize = 8_388_608;
+/// Standard output of one runtime process.
+pub const RUNTIME_OUTPUT_BYTES: usize = 16_777_216;
+/// Nesting of a runtime reply (an asset may use 64 levels below the Capsule's own).
+pub const RUNTIME_REPLY_DEPTH: usize = 80;
+/// Standard error kept of one runtime process; what is older is dropped.
+pub const RUNTIME_STDERR_BYTES: usize = 4096;
+/// Milliseconds that one runtime process may take.
+pub const RUNTIME_MILLISECONDS: u64 = 30_000;
+
+/// Size of a container.
+pub const CONTAINER_BYTES: u64 = 26_214_400;
+/// Entries of a container.
+pub const CONTAINER_ENTRIES: usize = 128;
+/// Uncompressed size of one entry.
+pub const ENTRY_BYTES: u64 = 5_242_880;
+/// Uncompressed size divided by compressed size, of one entry.
+pub const ENTRY_RATIO: u64 = 100;
+/// Uncompressed size of all entries.
+pub const CONTAINER_INFLATED_BYTES: u64 = 12_582_912;
+/// Distance from the end in which the end record of a container is looked for.
+pub const END_RECORD_WINDOW: usize = 65_557;
+/// Nesting of a JSON or CBOR entry, the root at 0.
+pub const ENTRY_DEPTH: usize = 64;
+/// Items of one list in an entry.
+pub const ENTRY_ITEMS: usize = 10_000;
+/// UTF-16 code units of one text in an entry.
+pub const ENTRY_TEXT_UNITS: usize = 1_048_576;
+
+/// One journal row.
+pub const JOURNAL_ROW_BYTES: u64 = 16_384;
+/// Milliseconds to wait for the journal's or a record's lock.
+pub const LOCK_MILLISECONDS: u64 = 5_000;

@@ -1,0 +1,289 @@
+//! Floor 1: the only code that touches the operating system, behind two small traits.
+//!
+//! [`Observe`] looks and reads; [`System`] also writes, locks, seals, starts the runtime, asks a person and tells the
+//! time. `os::OsSystem` is the real one; `sim::SimSystem` runs the same broker code in memory with a hook before every
+//! call. Nothing here decides whether something is allowed: facts go up, decisions are made above.
+
+pub mod os;
+pub mod sim;
+
+use crate::foundation::digest::Digest;
+use crate::foundation::path::{AbsolutePath, RelativePath};
+use crate::foundation::time::Timestamp;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Why a call failed. Holds no path and no foreign byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// Nothing has this name.
+    #[error("not found")]
+    NotFound,
+    /// A component is a symbolic link (or a magic link).
+    #[error("a symbolic link is in the way")]
+    Link,
+    /// A component is not a directory, or a directory was not expected.
+    #[error("not the expected kind of file")]
+    WrongKind,
+    /// The path leaves the file system that the capability is for, or the capability itself.
+    #[error("leaves the capability")]
+    Escapes,
+    /// The name exists already (exclusive creation).
+    #[error("exists already")]
+    Exists,
+    /// Permission denied.
+    #[error("permission denied")]
+    Denied,
+    /// No space, quota or a read-only file system.
+    #[error("no space to write")]
+    NoSpace,
+    /// More bytes than the caller's limit.
+    #[error("larger than its limit")]
+    TooLarge,
+    /// The file changed while it was read.
+    #[error("changed while it was read")]
+    Changed,
+    /// Another process holds the lock for longer than the caller waits.
+    #[error("locked by another process")]
+    Locked,
+    /// The kernel lacks what this call needs; names the facility.
+    #[error("the kernel lacks {0}")]
+    Unsupported(&'static str),
+    /// Anything else: the errno.
+    #[error("input/output error (errno {0})")]
+    Io(i32),
+}
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    Regular,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A FIFO, socket or device.
+    Special,
+}
+
+/// Which file it is, for as long as a descriptor holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// Device number.
+    pub device: u64,
+    /// Inode number.
+    pub inode: u64,
+}
+
+/// The facts of a file as `fstat` tells them; equal facts before and after a read mean it did not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Which file.
+    pub identity: Identity,
+    /// What it is.
+    pub kind: Kind,
+    /// Permission bits with set-uid, set-gid and sticky: `mode & 0o7777`.
+    pub mode: u32,
+    /// Owner.
+    pub owner: u32,
+    /// Number of hard links.
+    pub links: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Last change of the content, nanoseconds since the epoch.
+    pub modified: i128,
+    /// Last change of content or facts, nanoseconds since the epoch.
+    pub changed: i128,
+}
+
+/// Looks and reads, never changes anything.
+///
+/// *Absolute* opens refuse every symbolic and magic link on the way (openat2 `NO_SYMLINKS | NO_MAGICLINKS`). Opens
+/// *beneath* a directory also refuse to leave it or its mount (`BENEATH | NO_XDEV`). All file opens are
+/// `O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY`, so a FIFO or device never blocks and is refused by its facts.
+pub trait Observe: Send + Sync {
+    /// A held directory: the capability itself. Cheap to clone.
+    type Directory: Clone + Send + Sync;
+    /// A held file.
+    type File: Send + Sync;
+
+    /// Opens a directory by absolute path.
+    fn open_directory(&self, path: &AbsolutePath) -> Result<Self::Directory, Fault>;
+    /// Opens a directory beneath a held one (the same one again for the empty path).
+    fn open_directory_beneath(
+        &self,
+        directory: &Self::Directory,
+        path: &RelativePath,
+    ) -> Result<Self::Directory, Fault>;
+    /// Opens a file for reading beneath a held directory, on the same mount.
+    fn open_file_beneath(&self, directory: &Self::Directory, path: &RelativePath) -> Result<Self::File, Fault>;
+    /// Opens a file for reading that lies directly in a held private directory (a bind mount is allowed).
+    fn open_file_in(&self, directory: &Self::Directory, name: &str) -> Result<Self::File, Fault>;
+    /// The facts of a held directory.
+    fn directory_facts(&self, directory: &Self::Directory) -> Result<Facts, Fault>;
+    /// The facts of a held file.
+    fn file_facts(&self, file: &Self::File) -> Result<Facts, Fault>;
+    /// Reads a held file from its start, at most `limit` bytes; [`Fault::TooLarge`] if there are more (facts alone are
+    /// not trusted: a file may grow). Fails with [`Fault::WrongKind`] on anything but a regular file, unread.
+    fn read(&self, file: &Self::File, limit: u64) -> Result<Vec<u8>, Fault>;
+    /// The facts of what a path names now. Links above the last component are followed (as a person's `ls -ld` does),
+    /// the last one is not. For questions only ("is this the home directory?"), never before an open by path.
+    fn look(&self, path: &AbsolutePath) -> Result<Facts, Fault>;
+    /// The facts of an entry beneath a held directory, not following it.
+    fn look_beneath(&self, directory: &Self::Directory, path: &RelativePath) -> Result<Facts, Fault>;
+    /// The path of the directory that `path` names, with every link resolved; refuses one that is itself a link or no
+    /// directory. Opens nothing for reading.
+    fn canonical_directory(&self, path: &AbsolutePath) -> Result<AbsolutePath, Fault>;
+    /// The effective user id.
+    fn user(&self) -> u32;
+    /// The account's home from the password database, whatever `HOME` says. `None` if the account has none.
+    fn account_home(&self) -> Option<AbsolutePath>;
+    /// The process's working directory.
+    fn working_directory(&self) -> Result<AbsolutePath, Fault>;
+}
+
+/// Everything the broker asks of the operating system.
+pub trait System: Observe {
+    /// An immutable copy of a file's bytes: sealed, so that nobody can change them any more.
+    type Sealed: Send + Sync;
+    /// An advisory lock, released when dropped.
+    type Lock: Send;
+
+    /// Creates a directory in a held one with exactly this mode, whatever the umask. [`Fault::Exists`] if there.
+    fn make_directory(&self, parent: &Self::Directory, name: &str, mode: u32) -> Result<(), Fault>;
+    /// Creates a file exclusively with exactly this mode, open for reading and writing.
+    fn create_file(&self, directory: &Self::Directory, name: &str, mode: u32) -> Result<Self::File, Fault>;
+    /// Opens a file for reading and appending, creating it with this mode if it is absent.
+    fn open_append(&self, directory: &Self::Directory, name: &str, mode: u32) -> Result<Self::File, Fault>;
+    /// Writes all bytes at the end of what is there (short writes are continued).
+    fn write(&self, file: &Self::File, bytes: &[u8]) -> Result<(), Fault>;
+    /// Cuts a held file to a length.
+    fn truncate(&self, file: &Self::File, length: u64) -> Result<(), Fault>;
+    /// Makes the file's content durable.
+    fn sync_file(&self, file: &Self::File) -> Result<(), Fault>;
+    /// Makes the directory's entries durable.
+    fn sync_directory(&self, directory: &Self::Directory) -> Result<(), Fault>;
+    /// Sets the mode of a held directory.
+    fn set_directory_mode(&self, directory: &Self::Directory, mode: u32) -> Result<(), Fault>;
+    /// Renames within one held directory, replacing the target.
+    fn rename(&self, directory: &Self::Directory, from: &str, to: &str) -> Result<(), Fault>;
+    /// Makes a second name of a file in one held directory; [`Fault::Exists`] if the name is taken.
+    fn link(&self, directory: &Self::Directory, from: &str, to: &str) -> Result<(), Fault>;
+    /// Removes a file's name.
+    fn remove(&self, directory: &Self::Directory, name: &str) -> Result<(), Fault>;
+    /// The names in a held directory, sorted.
+    fn list(&self, directory: &Self::Directory) -> Result<Vec<String>, Fault>;
+    /// Takes an exclusive advisory lock on a held file, waiting at most `wait`; [`Fault::Locked`] after that.
+    fn lock(&self, file: &Self::File, wait: Duration) -> Result<Self::Lock, Fault>;
+
+    /// Reads a held file once, digesting while reading, into a sealed copy. [`Fault::TooLarge`] above `limit`,
+    /// [`Fault::Changed`] if its facts differ after the read.
+    fn seal(&self, file: &Self::File, limit: u64) -> Result<(Self::Sealed, Digest), Fault>;
+    /// Runs one delegated runtime process to its end. Always reaps it.
+    fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault>
+    where
+        Self: Sized;
+
+    /// Shows a question on the person's terminal and reads one line from it, discarding what was typed ahead. `Err` if
+    /// there is no terminal. At most 16 bytes of the answer are returned.
+    fn ask(&self, question: &str) -> Result<String, NoTerminal>;
+    /// Fills a buffer with random bytes.
+    fn random(&self, buffer: &mut [u8]) -> Result<(), Fault>;
+    /// The time of day.
+    fn now(&self) -> Timestamp;
+    /// A clock that never goes back.
+    fn monotonic(&self) -> Duration;
+}
+
+/// There is no terminal to ask on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoTerminal;
+
+/// What is to be run as the delegated runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// This executable's own worker mode, started from its verified descriptor.
+    Embedded,
+}
+
+/// One runtime process: what it gets, and its bounds. Its environment is always empty.
+pub struct ChildOrder<'a, S: System + ?Sized> {
+    /// What to run.
+    pub program: Program,
+    /// The directory that it may read beneath, and starts in. `None`: it may read nothing.
+    pub directory: Option<&'a S::Directory>,
+    /// The sealed bytes that it is given as a descriptor.
+    pub sealed: Option<&'a S::Sealed>,
+    /// The request: one JSON document; never a secret.
+    pub request: &'a [u8],
+    /// What follows the request on its input: the task's text or the password. Sent only after READY.
+    pub input: &'a [u8],
+    /// Ended after this time.
+    pub deadline: Duration,
+    /// Ended when it writes more than this to its standard output.
+    pub output_limit: usize,
+    /// Ended when this is set.
+    pub cancel: &'a Cancel,
+}
+
+/// How a runtime process ended on its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChildReport {
+    /// The exit status.
+    pub exit: i32,
+    /// The enforcement level it reported before it read anything foreign.
+    pub enforcement: Enforcement,
+    /// Its standard output, whole.
+    pub output: Vec<u8>,
+    /// The last bytes of its standard error. Foreign: for people only, and only through `text::display`.
+    pub errors: Vec<u8>,
+}
+
+/// How strong the sandbox of one runtime process was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Enforcement {
+    /// The Landlock ABI used.
+    pub landlock: u32,
+    /// Whether the system call filter was applied.
+    pub seccomp: bool,
+    /// Whether the bytes were handed over sealed (else by path).
+    pub sealed: bool,
+}
+
+/// Why a runtime process gave no report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChildFault {
+    /// It could not be started.
+    NotStarted(Fault),
+    /// It did not get through its sandbox; names the measure that failed.
+    Sandbox(&'static str),
+    /// It ran past the deadline.
+    Deadline,
+    /// The caller cancelled.
+    Cancelled,
+    /// It wrote too much.
+    OutputTooLarge,
+    /// It was ended by a signal.
+    Signal(i32),
+}
+
+/// A flag that ends a running call from another thread.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Not set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Sets it, for good.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+    /// Whether it is set.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
