@@ -127,7 +127,9 @@ pub fn judge<S: Observe>(system: &S, facts: &Facts, kind: Kind) -> Result<(), Pr
     if facts.owner != system.user() {
         return Err(PrivateFault::WrongOwner);
     }
-    if facts.mode & 0o7077 != 0 {
+    // A file may be read and written by its owner, nothing else; a directory may also be entered.
+    let allowed = if kind == Kind::Directory { 0o700 } else { 0o600 };
+    if facts.mode & !allowed != 0 {
         return Err(PrivateFault::TooOpen);
     }
     if kind == Kind::Regular && facts.links != 1 {
