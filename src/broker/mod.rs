@@ -76,14 +76,16 @@ pub trait Operations: Send + Sync {
         selection: Option<&Selection>,
         cancel: &Cancel,
     ) -> Result<Answer, Refusal>;
-    /// One load. When it answers, everything has been checked and the delivery is recorded: write it as one message,
-    /// at once, before anything else is done.
+    /// One load. `render` makes the whole message for the host from the answer, or refuses it as too large; it is called
+    /// at most once, before the outcome is recorded. What comes back is that message: everything has been checked and
+    /// the delivery is recorded, so write it in one piece, at once, before anything else is done.
     fn load(
         &self,
         cwd: &str,
         task: &Task,
         selection: Option<&Selection>,
         profile: Profile,
+        render: &dyn Fn(&Answer) -> Result<Vec<u8>, Refusal>,
         cancel: &Cancel,
-    ) -> Result<Answer, Refusal>;
+    ) -> Result<Vec<u8>, Refusal>;
 }
