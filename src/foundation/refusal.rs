@@ -298,6 +298,7 @@ catalogue! {
     ConsentAttachmentAmbiguous = "consent_attachment_ambiguous", HostConsentAttachmentAmbiguous, Consent, "Host processing consent requires exactly one enabled workspace attachment.", "Disable the others or name one with --attachment ID.";
     ConsentNoTerminal = "consent_no_terminal", HostConsentConfirmationUnavailable, Consent, "Host processing consent requires an interactive Allow/Decline confirmation; no terminal is available.", "Run the command in a terminal.";
     ConsentDirectoryInsecure = "consent_directory_insecure", HostConsentParentInsecure, Consent, "The Host processing consent parent directory must be private and symlink-free.", "Make it yours with mode 0700.";
+    RevocationNotDurable = "revocation_not_durable", StorageFailed, Consent, "The consent was removed, but the removal may not survive a power loss.", "Run 'kdna-broker consent revoke' again.";
 
     // --- command line
     Usage = "usage", InputInvalid, CommandLine, "The command line cannot be understood.", "See 'kdna help'.";
