@@ -1,12 +1,10 @@
 //! Where a workspace is, and its record's bytes. Looks and reads only; judges no record and grants nothing.
 //!
 //! The search under a pinned root ([`nearest_record`]) goes only through opens beneath the held directory. The owner
-//! commands find theirs with [`locate`]; [`Homes`] is the one home of the rule that a home directory is no workspace.
+//! commands find theirs with [`locate`].
 
-mod homes;
 mod locate;
 
-pub use homes::Homes;
 pub use locate::{Located, locate, mutation_root};
 
 use crate::foundation::digest::Digest;
@@ -54,7 +52,7 @@ pub struct Found<S: Observe> {
     pub workspace: RelativePath,
     /// The directory itself, held.
     pub directory: S::Directory,
-    /// Which directory it is: ask [`Homes::is_home`].
+    /// Which directory it is: ask `Homes::is_home`.
     pub identity: Identity,
 }
 

@@ -3,7 +3,8 @@
 //! Directories are opened by their real path, one by one, so a workspace on another mount is found as well; every open
 //! still refuses links. What is found is held, and all later work goes through the held directory.
 
-use super::{Homes, holds_record};
+use super::holds_record;
+use crate::capability::home::Homes;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::system::{Fault, Identity, Kind, Observe};
@@ -87,7 +88,7 @@ pub fn mutation_root<S: Observe>(system: &S, cwd: &str, home: Option<&str>) -> R
 }
 
 fn implicit_boundary(homes: &Homes, start: &AbsolutePath) -> Result<AbsolutePath, Refusal> {
-    if let Some(home) = homes.path().filter(|home| start.below(home).is_some()) {
+    if let Some(home) = homes.paths().iter().find(|home| start.below(home).is_some()) {
         return Ok(home.clone());
     }
     AbsolutePath::parse("/").map_err(|_| Reason::Internal.into())
