@@ -6,3 +6,4 @@ pub mod root;
 pub mod secret;
 pub mod snapshot;
 pub mod state;
+pub mod workspace;
