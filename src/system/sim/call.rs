@@ -28,6 +28,8 @@ calls! {
     DirectoryFacts "directory_facts",
     FileFacts "file_facts",
     Read "read",
+    Fill "fill",
+    ResolveLink "resolve_link",
     Look "look",
     LookBeneath "look_beneath",
     CanonicalDirectory "canonical_directory",
@@ -91,7 +93,7 @@ impl Call {
     /// not govern those), clocks and random bytes. No absolute open, no write, no process, no terminal.
     pub const fn works_in_child(self) -> bool {
         use Call::{
-            AccountHome, CanonicalDirectory, DirectoryFacts, FileFacts, List, Look, LookBeneath, Monotonic, Now,
+            AccountHome, CanonicalDirectory, DirectoryFacts, FileFacts, Fill, List, Look, LookBeneath, Monotonic, Now,
             OpenDirectoryBeneath, OpenFileBeneath, OpenFileIn, Random, Read, User, WorkingDirectory,
         };
         matches!(
@@ -102,6 +104,7 @@ impl Call {
                 | DirectoryFacts
                 | FileFacts
                 | Read
+                | Fill
                 | Look
                 | LookBeneath
         ) || matches!(
