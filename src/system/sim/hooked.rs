@@ -66,6 +66,12 @@ impl<S: Observe, H: FnMut(&CallEvent) -> HookAction + Send> Observe for Hooked<S
     fn read(&self, file: &S::File, limit: u64) -> Result<Vec<u8>, Fault> {
         self.enter(Call::Read, "")?.read(file, limit)
     }
+    fn fill(&self, file: &S::File, buffer: &mut [u8]) -> Result<usize, Fault> {
+        self.enter(Call::Read, "")?.fill(file, buffer)
+    }
+    fn resolve_link(&self, path: &AbsolutePath) -> Result<AbsolutePath, Fault> {
+        self.enter(Call::Look, path.as_str())?.resolve_link(path)
+    }
     fn look(&self, path: &AbsolutePath) -> Result<Facts, Fault> {
         self.enter(Call::Look, path.as_str())?.look(path)
     }

@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::walk::{Rules, plain_name};
-use super::world::{ROOT, World};
+use super::world::{Body, ROOT, World};
 use super::{SimDirectory, SimFile, SimSystem, labelled};
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::system::{Facts, Fault, Kind, Observe};
@@ -64,6 +64,20 @@ impl Observe for SimSystem {
     fn read(&self, file: &SimFile, limit: u64) -> Result<Vec<u8>, Fault> {
         let world = self.enter(Call::Read, file.label.clone())?;
         Ok(world.bounded(file, limit)?.to_vec())
+    }
+
+    fn fill(&self, file: &SimFile, buffer: &mut [u8]) -> Result<usize, Fault> {
+        let world = self.enter(Call::Read, file.label.clone())?;
+        let bytes = world.bounded(file, u64::try_from(buffer.len()).unwrap_or(u64::MAX))?;
+        buffer.get_mut(..bytes.len()).ok_or(Fault::TooLarge)?.copy_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn resolve_link(&self, path: &AbsolutePath) -> Result<AbsolutePath, Fault> {
+        let world = self.enter(Call::Look, path.as_str().to_owned())?;
+        let Body::Link(target) = &world.node(world.find(path.as_str())?)?.body else { return Err(Fault::WrongKind) };
+        let (parent, _) = path.split_last().ok_or(Fault::WrongKind)?;
+        parent.resolve(target).ok_or(Fault::Escapes)
     }
 
     fn look(&self, path: &AbsolutePath) -> Result<Facts, Fault> {
