@@ -78,5 +78,7 @@ pub const ENTRY_TEXT_UNITS: usize = 1_048_576;
 
 /// One journal row.
 pub const JOURNAL_ROW_BYTES: u64 = 16_384;
+/// One journal segment; the row that would not fit begins the next one.
+pub const JOURNAL_SEGMENT_BYTES: u64 = 1_048_576;
 /// Milliseconds to wait for the journal's or a record's lock.
 pub const LOCK_MILLISECONDS: u64 = 5_000;

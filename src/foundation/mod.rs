@@ -1,5 +1,6 @@
 //! Floor 0: values, digests, limits, refusals. No input, no output, no operating system.
 
+pub mod capsule;
 pub mod digest;
 pub mod json;
 pub mod limits;
