@@ -28,7 +28,7 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
 
 fn main() {
     println!("{:44} {:>8} {:>8}   ({STARTS} starts, {LOADS} calls)", "", "p50 ms", "p95 ms");
-    row("bare process start (/bin/true)", times(STARTS, bare));
+    row("bare process start (/bin/true)", &times(STARTS, bare));
     let scratch = Scratch::new();
     let root = scratch.directory("ws", 0o755);
     let empty = || {
@@ -36,14 +36,14 @@ fn main() {
         command.env("KDNA_MCP_WORKSPACE_ROOT", &root);
         command
     };
-    row("start, initialize, tools/list", times(STARTS, || drop(opened(empty()))));
+    row("start, initialize, tools/list", &times(STARTS, || drop(opened(empty()))));
     let mut server = opened(empty());
     println!("{:44} {:>8}", "resident memory, idle (KiB)", resident(&server));
-    row("a call that does no work (ping)", times(LOADS * 10, || drop(server.ask(PING))));
+    row("a call that does no work (ping)", &times(LOADS * 10, || drop(server.ask(PING))));
     println!("{:44} {:>8}", "resident memory, after them (KiB)", resident(&server));
     drop(server);
     loads();
-    row("bare process start, three in a row", times(STARTS, || (0..3).for_each(|_| bare())));
+    row("bare process start, three in a row", &times(STARTS, || (0..3).for_each(|_| bare())));
 }
 
 fn bare() {
@@ -63,7 +63,7 @@ fn loads() {
         println!("{:44} not measured: the load was refused", "load");
         return;
     }
-    row("load of a small public asset", times(LOADS, || drop(server.ask(request.trim()))));
+    row("load of a small public asset", &times(LOADS, || drop(server.ask(request.trim()))));
     println!("{:44} {:>8}", "resident memory, after them (KiB)", resident(&server));
 }
 
@@ -94,7 +94,7 @@ fn times(count: usize, mut work: impl FnMut()) -> Vec<Duration> {
     times
 }
 
-fn row(name: &str, times: Vec<Duration>) {
+fn row(name: &str, times: &[Duration]) {
     // The index of a percentile: the smallest value that at least that share of the samples does not exceed.
     let at = |share: usize| times[(times.len() * share).div_ceil(100) - 1].as_secs_f64() * 1000.0;
     println!("{name:44} {:>8.3} {:>8.3}", at(50), at(95));
