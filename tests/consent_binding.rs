@@ -235,7 +235,7 @@ fn a_source_that_cannot_be_bound_does_not_stop_the_server_and_refuses_every_read
         (Some("/home/p/absent/consent.json"), Reason::ConsentParentInsecure),
         (Some("/srv/w/private/consent.json"), Reason::ConsentInsideWorkspace),
         (Some("/srv/w/consent.json"), Reason::ConsentInsideWorkspace),
-        (Some("/home/p/way/private/consent.json"), Reason::ConsentInsideWorkspace),
+        (Some("/home/p/way/private/consent.json"), Reason::ConsentParentInsecure),
     ] {
         let source = source(&system, coordinate);
         assert_eq!(source.unbound(), Some(expected), "{coordinate:?}");
