@@ -225,7 +225,9 @@ impl SimSealed {
 impl Drop for SimLock {
     fn drop(&mut self) {
         let mut world = self.system.world();
-        if let Ok(node) = world.node_mut(self.inode) {
+        if let Ok(node) = world.node_mut(self.inode)
+            && matches!(node.lock, LockState::Here(_))
+        {
             node.lock = LockState::Free;
         }
         drop(world);
