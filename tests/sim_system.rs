@@ -433,8 +433,11 @@ fn a_failing_hook_suppresses_the_effect() {
     }
 }
 
+/// Path, mode and content.
+type Stored = (String, u32, Option<Vec<u8>>);
+
 /// Everything that a call can change: the tree now, and the tree after a loss of power.
-fn stored(system: &SimSystem) -> [Vec<(String, u32, Option<Vec<u8>>)>; 2] {
+fn stored(system: &SimSystem) -> [Vec<Stored>; 2] {
     let lost = Crash { entries: Entries::Lost, content: Content::Lost };
     [system.clone(), system.crash(lost)].map(|system| {
         system.arrange(|world| {
@@ -601,11 +604,14 @@ fn a_child_can_do_no_more_than_its_sandbox_lets_it() {
     let (system, root) = scene();
     system.set_script(|_, _| Ok(report(b"")));
     system.arrange(|world| world.answer("y"));
-    let child = system.as_child();
+    let child = system.as_child(Some(&root));
     let before = stored(&system);
     let file = child.open_file_beneath(&root, &relative("notes")).unwrap();
     let writable = system.open_append(&root, "notes", 0o600).unwrap();
-    assert_eq!(child.open_directory(&absolute("/w/app")).err(), Some(Fault::Denied));
+    assert_eq!(child.open_directory(&absolute("/w")).err(), Some(Fault::Denied));
+    assert!(child.open_directory(&absolute("/w/app")).is_ok(), "what it was given");
+    assert_eq!(system.as_child(None).open_directory(&absolute("/w/app")).err(), Some(Fault::Denied));
+    assert_eq!(child.account_home(), None);
     for call in Call::ALL.iter().copied().filter(|call| call.changes()) {
         assert_eq!(change(&child, &root, &writable, call), Err(Fault::Denied), "{call:?}");
     }

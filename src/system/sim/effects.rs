@@ -48,9 +48,9 @@ impl System for SimSystem {
             other => other?,
         };
         match world.node(inode)?.body.kind() {
+            Kind::Regular => world.open_node(inode, label, true),
             Kind::Link => Err(Fault::Link),
-            Kind::Directory => Err(Fault::WrongKind),
-            _ => world.open_node(inode, label, true),
+            _ => Err(Fault::WrongKind),
         }
     }
 
