@@ -237,7 +237,9 @@ impl Demo {
         screen.step("journal", "what was recorded: codes and digests, no content");
         let state = self.scratch.path().resolve("state").ok_or("no path")?;
         let state = crate::capability::state::open_state(&self.system, &state).map_err(|_| "no journal".to_owned())?;
-        let verified = crate::journal::verify_directory(&self.system, &state).map_err(|_| "a broken journal".to_owned())?;
+        let verified = crate::journal::verify_directory(&self.system, &state)
+            .map_err(|_| "no journal".to_owned())?
+            .map_err(|_| "a broken journal".to_owned())?;
         screen.given(&format!("{} rows, chained and verified", verified.rows));
         Ok(())
     }

@@ -6,6 +6,7 @@ use crate::capability::workspace::read_beneath;
 use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::load_plan::LoadPlan;
+use crate::foundation::path::RelativePath;
 use crate::foundation::record::AssetReference;
 use crate::foundation::resolution::ReasonCode;
 use crate::foundation::value::Value;
