@@ -3,7 +3,7 @@
 
 use crate::broker::{Answer, Broker, Profile, Selection, Task, adoption};
 use crate::capability::secret::{AuthorizationSource, Secret};
-use crate::capability::snapshot::SealedSnapshot;
+use crate::capability::snapshot::{self, SealedSnapshot};
 use crate::capability::workspace::{self, Found, RecordBytes, SearchFault};
 use crate::consent::binding::{ConsentLease, Coordinates};
 use crate::consent::document::Consent;
@@ -264,7 +264,7 @@ pub(super) fn destination<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>)
 
 pub(super) fn snapshot_seal<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Step {
     let attachment = proved(load.attachment.as_ref())?;
-    let path = proved(RelativePath::parse(&format!(".kdna/{}", attachment.asset.snapshot)))?;
+    let path = proved(snapshot::place(&attachment.asset))?;
     let snapshot =
         SealedSnapshot::seal(&broker.system, &load.found()?.place.directory, &path, attachment.asset.digest)?;
     load.snapshot = Some(snapshot);

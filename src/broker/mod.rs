@@ -1,6 +1,7 @@
 //! Floor 4: the load sequence as a table, and the three operations that hosts may ask for.
 
 mod adoption;
+pub mod approval;
 pub mod checks;
 mod load;
 mod operations;

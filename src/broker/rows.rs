@@ -44,7 +44,7 @@ impl<S: System> Broker<S> {
         let Some(journal) = &self.journal else { return };
         let Ok(operation) = OperationId::draw(&self.system) else { return };
         let row = RowDraft::new(&operation, Event::Started).stage(Stage::Start);
-        let _ = self.with_host(row).and_then(|row| journal.append(&self.system, row));
+        let _ = self.with_host(row).and_then(|row| journal.append(&self.system, &row));
     }
 
     fn append(&self, load: &Load<'_, S>, row: RowDraft) -> Result<(), Refusal> {
@@ -59,7 +59,7 @@ impl<S: System> Broker<S> {
         if let Some(enforcement) = load.enforcement {
             row = row.enforcement(enforcement);
         }
-        journal.append(&self.system, row).map(|_| ())
+        journal.append(&self.system, &row).map(|_| ())
     }
 
     fn with_host(&self, row: RowDraft) -> Result<RowDraft, Refusal> {

@@ -9,7 +9,7 @@ use crate::delegate::Delegate;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::display;
 use crate::mcp::{self, ServeOptions, ToolNames};
-use crate::system::os::OsSystem;
+use crate::system::os::{self, OsSystem};
 use std::sync::Arc;
 
 /// Runs one command.
@@ -43,9 +43,9 @@ fn serve(environment: &Environment, words: &[String]) -> Outcome {
     };
     match start(environment) {
         Ok(broker) => {
-            let options = ServeOptions { tool_names, server_version: VERSION };
+            let options = ServeOptions { tool_names, server_version: VERSION.to_owned() };
             let served = mcp::serve(std::io::stdin(), std::io::stdout(), Arc::new(broker), options);
-            if served.is_clean() { Outcome::default() } else { Outcome { exit: 1, ..Outcome::default() } }
+            Outcome { exit: served.exit_code(), ..Outcome::default() }
         }
         Err(refusal) => startup_failure(&refusal),
     }
@@ -55,8 +55,8 @@ fn start(environment: &Environment) -> Result<Broker<OsSystem>, Refusal> {
     if cfg!(not(feature = "runtime")) {
         return Err(Reason::RuntimeAbsent.into());
     }
-    let system = OsSystem::new().map_err(|_| Reason::KernelTooOld)?;
-    Broker::start(system, environment.settings.clone(), Delegate::embedded())
+    os::start::check_platform().map_err(|_| Reason::KernelTooOld)?;
+    Broker::start(OsSystem::new(), environment.settings.clone(), Delegate::embedded())
 }
 
 /// One line: the recorded phrase, the reason, the remedy. Exit 1, nothing on standard output.

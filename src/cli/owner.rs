@@ -3,8 +3,9 @@
 use crate::cli::environment::Environment;
 use crate::cli::outcome::Outcome;
 use crate::cli::{asset, attach, help, host_consent, resolve};
+use crate::foundation::refusal::Reason;
 use crate::foundation::text::display;
-use crate::system::os::OsSystem;
+use crate::system::os::{self, OsSystem};
 
 /// Runs one command.
 pub fn run(environment: &Environment) -> Outcome {
@@ -15,9 +16,9 @@ pub fn run(environment: &Environment) -> Outcome {
     match command {
         "help" | "--help" | "-h" => alone(command, words, Outcome { output: help::OWNER.to_owned(), ..Outcome::default() }),
         "version" | "--version" | "-v" => alone(command, words, Outcome::text(crate::broker::VERSION)),
-        _ => match OsSystem::new() {
-            Ok(system) => dispatch(&system, environment, command, words),
-            Err(_) => Outcome::refused(&crate::foundation::refusal::Reason::KernelTooOld.into()),
+        _ => match os::start::check_platform() {
+            Ok(_) => dispatch(&OsSystem::new(), environment, command, words),
+            Err(_) => Outcome::refused(&Reason::KernelTooOld.into()),
         },
     }
 }

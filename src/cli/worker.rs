@@ -5,11 +5,13 @@
 //! Exit: what the public command would exit with. Standard error: at most one word, the closed code of a failure.
 
 use crate::delegate::contract::{LoadRequest, PlanRequest, Request, ResolveRequest};
+use crate::foundation::digest::Digest;
 use crate::foundation::json::write;
 use crate::foundation::limits;
 use crate::foundation::value::Value;
-use crate::runtime::resolver::{self, Inspector};
+use crate::runtime::resolver::{self, Inspector, NotAnAsset, Selection, TaskSource};
 use crate::runtime::{self, EntitlementStatus, InputKind, LoadProfile, PlanInput, RuntimeFault};
+use crate::system::Observe;
 use crate::system::os::{OsSystem, confine, worker_io};
 
 /// The one argument of a worker.
@@ -25,11 +27,12 @@ pub fn serve_if_asked() {
 
 /// Confinement first, everything else after it.
 fn serve() -> i32 {
-    let parent = worker_io::parent_id();
-    let readable = !worker_io::starts_at_filesystem_root();
+    let Some(parent) = worker_io::parent_id() else { return FAILED };
+    // The broker starts a worker in `/` exactly when it gives it no directory to read beneath.
+    let readable = OsSystem::confined().working_directory().is_ok_and(|path| !path.is_filesystem_root());
     match confine::confine(readable, None, parent) {
         Ok(level) => {
-            if worker_io::ready(&level).is_err() {
+            if worker_io::ready(level).is_err() {
                 return FAILED;
             }
         }
@@ -108,27 +111,39 @@ fn load(request: &LoadRequest, bytes: &[u8], input: &[u8]) -> Reply {
 
 fn resolve(request: &ResolveRequest, task: &[u8]) -> Reply {
     let system = OsSystem::confined();
-    let directory = system.working_directory_handle().map_err(|_| (None, FAILED))?;
+    let directory = system.start_directory().map_err(|_| (None, FAILED))?;
     let order = resolver::ResolveRequest {
         workspace: request.workspace.clone(),
         display_root: request.display_root.clone(),
         absolute_root: request.absolute_root.clone(),
         task,
-        selection: request.selection.clone(),
+        task_source: TaskSource::Stdin,
+        selection: selection(request)?,
         defer_password: request.defer_password,
     };
     resolver::resolve(&system, &directory, &order, &Embedded).map(|document| (document, 0)).map_err(|_| (None, UNRECOGNISED))
+}
+
+/// The selection's digests, as digests.
+fn selection(request: &ResolveRequest) -> Result<Option<Selection>, (Option<&'static str>, i32)> {
+    let Some((attachment_id, task_digest, plan_digest)) = &request.selection else { return Ok(None) };
+    let digest = |text: &String| Digest::parse(text).ok_or((None, UNRECOGNISED));
+    Ok(Some(Selection {
+        attachment_id: attachment_id.clone(),
+        task_digest: digest(task_digest)?,
+        plan_digest: plan_digest.as_ref().map(digest).transpose()?,
+    }))
 }
 
 /// Plans a snapshot inside this process: it is the sandboxed one.
 struct Embedded;
 
 impl Inspector for Embedded {
-    fn plan(&self, bytes: &[u8]) -> Result<Value, ()> {
+    fn plan(&self, bytes: &[u8]) -> Result<Value, NotAnAsset> {
         if !runtime::recognise(bytes) {
-            return Err(());
+            return Err(NotAnAsset);
         }
-        runtime::plan(bytes, &PlanInput::default()).map_err(|_| ())
+        runtime::plan(bytes, &PlanInput::default()).map_err(|_| NotAnAsset)
     }
 }
 

@@ -5,10 +5,11 @@
 
 pub mod binding;
 pub mod document;
-
+pub mod draft;
+pub mod prompt;
 pub mod store;
 
-pub use binding::{ConsentLease, Coordinates, check_binding, check_destination};
+pub use binding::{ConsentLease, Coordinates, check_binding, check_destination, check_host_id};
 pub use document::{Consent, ConsentFacts};
-
+pub use draft::{ConsentDraft, DraftFacts};
 pub use store::{ConsentFile, ConsentSource};

@@ -54,6 +54,10 @@ pub const RUNTIME_OUTPUT_BYTES: usize = 16_777_216;
 pub const RUNTIME_REPLY_DEPTH: usize = 80;
 /// Standard error kept of one runtime process; what is older is dropped.
 pub const RUNTIME_STDERR_BYTES: usize = 4096;
+/// The request of one runtime process.
+pub const RUNTIME_REQUEST_BYTES: usize = 1_048_576;
+/// What follows the request on a runtime process's input (a task, a policy or a password).
+pub const RUNTIME_INPUT_BYTES: usize = 1_048_576;
 /// Milliseconds that one runtime process may take.
 pub const RUNTIME_MILLISECONDS: u64 = 30_000;
 
@@ -75,6 +79,9 @@ pub const ENTRY_DEPTH: usize = 64;
 pub const ENTRY_ITEMS: usize = 10_000;
 /// UTF-16 code units of one text in an entry.
 pub const ENTRY_TEXT_UNITS: usize = 1_048_576;
+
+/// Names that are read of one directory.
+pub const DIRECTORY_NAMES: usize = 65_536;
 
 /// One journal row.
 pub const JOURNAL_ROW_BYTES: u64 = 16_384;

@@ -48,19 +48,16 @@ impl<S: System> Journal<S> {
     /// Proves that a load can be recorded, by recording the intent (stage journal-open). Refuses as
     /// [`Journal::append`].
     pub fn prove(&self, system: &S, operation: &OperationId, host_id: Option<&str>) -> Result<u64, Refusal> {
-        let draft = RowDraft::new(operation, Event::Intended).stage(Stage::JournalOpen);
-        self.append(
-            system,
-            match host_id {
-                Some(host_id) => draft.host(host_id)?,
-                None => draft,
-            },
-        )
+        let mut draft = RowDraft::new(operation, Event::Intended).stage(Stage::JournalOpen);
+        if let Some(host_id) = host_id {
+            draft = draft.host(host_id)?;
+        }
+        self.append(system, &draft)
     }
 
     /// Appends one row, durable when this returns; its number. Refuses `journal_unwritable` (nothing was added) and
     /// `journal_torn` (the last row is damaged).
-    pub fn append(&self, system: &S, draft: RowDraft) -> Result<u64, Refusal> {
+    pub fn append(&self, system: &S, draft: &RowDraft) -> Result<u64, Refusal> {
         // A panic elsewhere leaves at worst an old `Known`, and that is compared with the file before it is used.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         self.directory.assert_unchanged(system).map_err(unwritable)?;

@@ -49,10 +49,10 @@ pub(super) fn last(bytes: &[u8]) -> Option<Tail> {
     }
     let mut lines = bytes.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n');
     let line = lines.next()?;
-    let link = row::check(line).ok()?;
+    let checked = row::check(line).ok()?;
     let chained = match lines.next() {
-        Some(before) => link.previous == Some(Digest::of(before)),
-        None => (link.sequence == 1) == link.previous.is_none(),
+        Some(before) => checked.previous == Some(Digest::of(before)),
+        None => (checked.sequence == 1) == checked.previous.is_none(),
     };
-    chained.then(|| Tail { sequence: link.sequence, head: Some(Digest::of(line)) })
+    chained.then(|| Tail { sequence: checked.sequence, head: Some(Digest::of(line)) })
 }

@@ -96,17 +96,17 @@ impl Verifier {
 
     fn row(&mut self, line: &[u8]) -> Result<(), Why> {
         let line = line.strip_suffix(b"\n").ok_or(Why::NotComplete)?;
-        let link = row::check(line)?;
-        if Some(link.sequence) != self.sequence.checked_add(1) {
+        let checked = row::check(line)?;
+        if Some(checked.sequence) != self.sequence.checked_add(1) {
             return Err(Why::Sequence);
         }
-        if link.previous != self.head {
+        if checked.previous != self.head {
             return Err(Why::Chain);
         }
-        if !self.events.insert(link.event_id) {
+        if !self.events.insert(checked.event_id) {
             return Err(Why::Repeated);
         }
-        self.sequence = link.sequence;
+        self.sequence = checked.sequence;
         self.head = Some(Digest::of(line));
         Ok(())
     }
