@@ -13,6 +13,21 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+pub(crate) const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+pub(crate) const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
+
+pub(crate) fn code(reply: &Value) -> i64 {
+    reply["error"]["code"].as_i64().unwrap_or_else(|| panic!("no error: {reply}"))
+}
+
+pub(crate) fn text(reply: &Value) -> &str {
+    reply["result"]["content"][0]["text"].as_str().unwrap()
+}
+
+pub(crate) fn cancel(id: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"r"}}}}"#)
+}
+
 /// Longer than anything here takes; only a fault waits for it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
