@@ -128,15 +128,17 @@ impl Operations for Scripted {
     }
 }
 
-/// Notes every write before passing it on.
+/// Notes every write before passing it on, so that whoever has read a message finds its note.
 struct Noted(Log, PipeWriter);
 
 impl Write for Noted {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let count = self.1.write(bytes)?;
-        let whole = count == bytes.len() && bytes.ends_with(b"\n");
         let id = serde_json::from_slice::<Value>(bytes).map_or("?".to_owned(), |message| message["id"].to_string());
-        self.0.note(if whole { format!("write {id}") } else { format!("part {count}") });
+        self.0.note(if bytes.ends_with(b"\n") { format!("write {id}") } else { format!("part {}", bytes.len()) });
+        let count = self.1.write(bytes)?;
+        if count < bytes.len() {
+            self.0.note(format!("only {count}"));
+        }
         Ok(count)
     }
     fn flush(&mut self) -> std::io::Result<()> {
