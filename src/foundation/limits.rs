@@ -79,6 +79,8 @@ pub const ENTRY_DEPTH: usize = 64;
 pub const ENTRY_ITEMS: usize = 10_000;
 /// UTF-16 code units of one text in an entry.
 pub const ENTRY_TEXT_UNITS: usize = 1_048_576;
+/// Schema errors of one document that are still listed; a document with more is refused.
+pub const PROBLEMS: usize = 20_000;
 
 /// Names that are read of one directory.
 pub const DIRECTORY_NAMES: usize = 65_536;
