@@ -7,6 +7,8 @@ pub mod binding;
 pub mod document;
 pub mod draft;
 pub mod prompt;
+#[cfg(test)]
+mod prompt_tests;
 pub mod store;
 
 pub use binding::{ConsentLease, Coordinates, check_binding, check_destination, check_host_id};
