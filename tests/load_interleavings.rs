@@ -88,7 +88,11 @@ const MUTATIONS: &[Mutation] = &[
             world.file(&snapshot_path(), 0o600, ASSET).unwrap();
         },
     },
-    Mutation { name: "snapshot removed", coordinate: "snapshot", apply: |world| world.remove(&snapshot_path()).unwrap() },
+    Mutation {
+        name: "snapshot removed",
+        coordinate: "snapshot",
+        apply: |world| world.remove(&snapshot_path()).unwrap(),
+    },
     Mutation {
         name: "consent replaced by another valid one",
         coordinate: "consent",
@@ -170,8 +174,7 @@ fn position(stage: Stage) -> usize {
     stages().iter().position(|entry| *entry == stage).unwrap_or_else(|| panic!("{stage} is not in the table"))
 }
 
-const SHAPES: [(&str, fn() -> Delegate); 2] =
-    [("sealed", Delegate::embedded), ("path-bound", Delegate::path_bound)];
+const SHAPES: [(&str, fn() -> Delegate); 2] = [("sealed", Delegate::embedded), ("path-bound", Delegate::path_bound)];
 
 #[test]
 fn the_control_delivers_and_walks_the_whole_table_in_order() {

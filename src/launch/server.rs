@@ -47,7 +47,7 @@ impl Server {
     /// Sends one request and reads its reply's `result`.
     pub fn request(&mut self, method: &str, params: Value) -> Result<Value, Fault> {
         self.requests += 1;
-        self.send(Value::object([
+        self.send(&Value::object([
             ("jsonrpc", Value::from("2.0")),
             ("id", Value::from(self.requests)),
             ("method", Value::from(method)),
@@ -62,11 +62,11 @@ impl Server {
 
     /// Sends a notification.
     pub fn notify(&mut self, method: &str) -> Result<(), Fault> {
-        self.send(Value::object([("jsonrpc", Value::from("2.0")), ("method", Value::from(method))]))
+        self.send(&Value::object([("jsonrpc", Value::from("2.0")), ("method", Value::from(method))]))
     }
 
-    fn send(&mut self, message: Value) -> Result<(), Fault> {
-        let mut line = write::compact(&message).map_err(|_| Fault::WrongKind)?;
+    fn send(&mut self, message: &Value) -> Result<(), Fault> {
+        let mut line = write::compact(message).map_err(|_| Fault::WrongKind)?;
         line.push('\n');
         let input = self.input.as_mut().ok_or(Fault::NotFound)?;
         input.write_all(line.as_bytes()).and_then(|()| input.flush()).map_err(|_| Fault::NotFound)

@@ -23,7 +23,8 @@ pub(crate) const CONSENT_PATH: &str = "/private/consent.json";
 pub(crate) const TASK: &str = "review the pull request";
 /// A text that only a Capsule of the fixture holds.
 pub(crate) const CAPSULE_CANARY: &str = "tired on-call engineer";
-pub(crate) const RECORD: &[u8] = include_bytes!("../../fixtures/golden/cases/mcp-load-ok/files/ws/.kdna/attachments.json");
+pub(crate) const RECORD: &[u8] =
+    include_bytes!("../../fixtures/golden/cases/mcp-load-ok/files/ws/.kdna/attachments.json");
 pub(crate) const ASSET: &[u8] = include_bytes!("../../fixtures/assets/review.kdna");
 
 /// The path of the stored asset.
