@@ -24,12 +24,6 @@ struct Mutation {
     apply: fn(&mut World),
 }
 
-/// Another asset: the fixture with one bit changed.
-fn forged() -> Vec<u8> {
-    let mut bytes = ASSET.to_vec();
-    bytes[1000] ^= 1;
-    bytes
-}
 
 fn other_scope() -> Vec<u8> {
     String::from_utf8(RECORD.to_vec()).unwrap().replace("write documentation", "write documents").into_bytes()
@@ -78,7 +72,7 @@ const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "snapshot changed in place",
         coordinate: "snapshot",
-        apply: |world| world.set_content(&snapshot_path(), &forged()).unwrap(),
+        apply: |world| world.set_content(&snapshot_path(), OTHER_ASSET).unwrap(),
     },
     Mutation {
         name: "snapshot replaced by another file of the same bytes",
@@ -225,17 +219,18 @@ fn the_code_names_the_coordinate_that_changed() {
     }
 }
 
-/// The numbers of the calls that are about a coordinate, of a control.
+/// The numbers of the calls that take hold of a coordinate, of a control. What is replaced after the last of them is
+/// replaced after the last look at it.
 fn touching(log: &[CallEvent], coordinate: &str) -> Vec<u64> {
     let about: fn(&CallEvent) -> bool = match coordinate {
         "root" => |event| event.at == ROOT && event.call.as_str() == "open_directory",
-        "record" => |event| event.at.ends_with("attachments.json") && event.call.as_str() == "read",
+        "record" => |event| event.at.ends_with("attachments.json") && event.call.as_str() == "open_file_beneath",
         "snapshot" => |event| {
             event.at.contains("sha256-")
                 && !event.in_child
-                && ["seal", "file_facts", "open_file_beneath"].contains(&event.call.as_str())
+                && event.call.as_str() == "open_file_beneath"
         },
-        "consent" => |event| event.at.ends_with("consent.json") && event.call.as_str() == "read",
+        "consent" => |event| event.at.ends_with("consent.json") && event.call.as_str() == "open_file_in",
         _ => |event| event.at == "/private" && event.call.as_str() == "look",
     };
     log.iter().filter(|event| about(event)).map(|event| event.number).collect()
@@ -253,7 +248,8 @@ fn a_change_before_any_single_call_between_first_and_last_look_delivers_nothing(
         for mutation in MUTATIONS {
             let touched = touching(&log, mutation.coordinate);
             // After the first look at it has ended, and before the last one begins.
-            let (first, last) = (touched[0] + 1, *touched.last().unwrap());
+            // A coordinate is acquired when it has been read: four calls after it was taken hold of.
+            let (first, last) = (touched[0] + 4, *touched.last().unwrap());
             assert!(last > first, "{shape}: {} is looked at only once", mutation.coordinate);
             for number in first..=last {
                 let system = system();
@@ -284,7 +280,7 @@ fn swapping_the_snapshot_only_while_the_load_child_runs_delivers_nothing() {
     for (shape, delegate) in SHAPES {
         let system = system();
         let server = broker(&system, delegate(), None);
-        system.arrange(|world| world.file("/w/app/.kdna/assets/evil", 0o600, &forged())).unwrap();
+        system.arrange(|world| world.file("/w/app/.kdna/assets/evil", 0o600, OTHER_ASSET)).unwrap();
         let runs = Arc::new(AtomicUsize::new(0));
         let swaps = Arc::new(AtomicUsize::new(0));
         let (runs_seen, swapped) = (runs.clone(), swaps.clone());
@@ -305,7 +301,8 @@ fn swapping_the_snapshot_only_while_the_load_child_runs_delivers_nothing() {
         let outcome = load(&server);
         assert_eq!(swaps.load(Ordering::SeqCst), 2, "{shape}: the swap did not happen and end");
         assert!(!delivered(&outcome), "{shape}");
-        assert_eq!(outcome.unwrap_err().code(), Code::WorkspaceBindingChanged, "{shape}");
+        let expected = if shape == "sealed" { Reason::SnapshotChanged } else { Reason::CapsuleForeign };
+        assert_eq!(outcome.unwrap_err().reason(), expected, "{shape}");
     }
 }
 

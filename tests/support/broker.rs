@@ -26,6 +26,8 @@ pub(crate) const CAPSULE_CANARY: &str = "tired on-call engineer";
 pub(crate) const RECORD: &[u8] =
     include_bytes!("../../fixtures/golden/cases/mcp-load-ok/files/ws/.kdna/attachments.json");
 pub(crate) const ASSET: &[u8] = include_bytes!("../../fixtures/assets/review.kdna");
+/// Another asset that loads just as well.
+pub(crate) const OTHER_ASSET: &[u8] = include_bytes!("../../fixtures/assets/tiny.kdna");
 
 /// The path of the stored asset.
 pub(crate) fn snapshot_path() -> String {
@@ -136,10 +138,10 @@ fn script(system: &SimSystem, order: &SimOrder<'_>) -> Result<ChildReport, Child
 fn bytes(system: &SimSystem, order: &SimOrder<'_>, path: Option<&RelativePath>) -> Vec<u8> {
     match (order.sealed, path) {
         (Some(sealed), _) => sealed.to_vec(),
-        (None, Some(path)) => {
-            let file = system.open_file_beneath(order.directory.unwrap(), path).unwrap();
-            system.read(&file, 1 << 20).unwrap()
-        }
+        (None, Some(path)) => system
+            .open_file_beneath(order.directory.unwrap(), path)
+            .and_then(|file| system.read(&file, 1 << 20))
+            .unwrap_or_default(),
         (None, None) => Vec::new(),
     }
 }
@@ -149,4 +151,16 @@ fn report(order: &SimOrder<'_>, document: Option<Value>, exit: i32) -> ChildRepo
     let output = document.map(|document| write::pretty(&document).unwrap().into_bytes()).unwrap_or_default();
     let enforcement = Enforcement { landlock: 7, seccomp: true, sealed: order.sealed.is_some() };
     ChildReport { exit, enforcement, output, errors: Vec::new() }
+}
+
+/// As [`script`], but the Capsule says that it was made of another asset.
+pub(crate) fn lying_script(system: &SimSystem, order: &SimOrder<'_>) -> Result<ChildReport, ChildFault> {
+    let mut report = script(system, order)?;
+    if matches!(Request::read(order.request), Some(Request::Load(_))) {
+        let (honest, other) = (Digest::of(ASSET).to_string(), Digest::of(b"another asset").to_string());
+        let text = String::from_utf8(report.output).unwrap();
+        assert!(text.contains(&honest));
+        report.output = text.replace(&honest, &other).into_bytes();
+    }
+    Ok(report)
 }
