@@ -24,7 +24,6 @@ struct Mutation {
     apply: fn(&mut World),
 }
 
-
 fn other_scope() -> Vec<u8> {
     String::from_utf8(RECORD.to_vec()).unwrap().replace("write documentation", "write documents").into_bytes()
 }
@@ -225,11 +224,9 @@ fn touching(log: &[CallEvent], coordinate: &str) -> Vec<u64> {
     let about: fn(&CallEvent) -> bool = match coordinate {
         "root" => |event| event.at == ROOT && event.call.as_str() == "open_directory",
         "record" => |event| event.at.ends_with("attachments.json") && event.call.as_str() == "open_file_beneath",
-        "snapshot" => |event| {
-            event.at.contains("sha256-")
-                && !event.in_child
-                && event.call.as_str() == "open_file_beneath"
-        },
+        "snapshot" => {
+            |event| event.at.contains("sha256-") && !event.in_child && event.call.as_str() == "open_file_beneath"
+        }
         "consent" => |event| event.at.ends_with("consent.json") && event.call.as_str() == "open_file_in",
         _ => |event| event.at == "/private" && event.call.as_str() == "look",
     };

@@ -5,10 +5,9 @@ use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::value::Value;
 use crate::system::Fault;
-use crate::system::os::host_process::{Ending, HostOrder, HostProcess, Stream};
+use crate::system::os::host_process::{ChildStdin, ChildStdout, Ending, HostOrder, HostProcess, Stream};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{ChildStdin, ChildStdout};
 use std::time::Duration;
 
 /// Nesting of a reply: a Capsule inside the envelope.

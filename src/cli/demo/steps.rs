@@ -41,7 +41,8 @@ impl Demo {
     /// Makes the temporary workspace and the asset's file.
     pub(crate) fn prepare() -> Result<Self, Failure> {
         let system = OsSystem::new();
-        let scratch = Scratch::create(&system, "kdna-demo").map_err(failed("no temporary directory"))?;
+        let scratch =
+            Scratch::create(&system, &std::env::temp_dir(), "kdna-demo").map_err(failed("no temporary directory"))?;
         let base = system.open_directory(scratch.path()).map_err(failed("no temporary directory"))?;
         system.make_directory(&base, "project", 0o755).map_err(failed("no workspace"))?;
         let file = system.create_file(&base, "review.kdna", 0o644).map_err(failed("no asset file"))?;
