@@ -16,6 +16,8 @@ pub const TASK_BYTES: u64 = 65_536;
 pub const SNAPSHOT_BYTES: u64 = 268_435_456;
 /// Size of `.kdna/.gitignore`.
 pub const GITIGNORE_BYTES: u64 = 65_536;
+/// Size of `.kdna/attachments.lock`.
+pub const LOCK_FILE_BYTES: u64 = 4096;
 /// Size of a host processing consent document.
 pub const CONSENT_BYTES: u64 = 16_384;
 /// Size of a consent document that `status` still reads.
@@ -79,6 +81,8 @@ pub const ENTRY_DEPTH: usize = 64;
 pub const ENTRY_ITEMS: usize = 10_000;
 /// UTF-16 code units of one text in an entry.
 pub const ENTRY_TEXT_UNITS: usize = 1_048_576;
+/// Schema errors of one document that are still listed; a document with more is refused.
+pub const PROBLEMS: usize = 20_000;
 
 /// Names that are read of one directory.
 pub const DIRECTORY_NAMES: usize = 65_536;

@@ -1,5 +1,6 @@
 //! Floor 0: values, digests, limits, refusals. No input, no output, no operating system.
 
+pub mod capsule;
 pub mod digest;
 pub mod json;
 pub mod limits;
@@ -8,6 +9,7 @@ pub mod path;
 pub mod record;
 pub mod refusal;
 pub mod resolution;
+pub mod task;
 pub mod text;
 pub mod time;
 pub mod value;

@@ -128,6 +128,11 @@ pub trait Observe: Send + Sync {
     /// Reads a held file from its start, at most `limit` bytes; [`Fault::TooLarge`] if there are more (facts alone are
     /// not trusted: a file may grow). Fails with [`Fault::WrongKind`] on anything but a regular file, unread.
     fn read(&self, file: &Self::File, limit: u64) -> Result<Vec<u8>, Fault>;
+    /// Fills a buffer from the start of a held regular file and tells how much there was; never allocates, so that a
+    /// secret is in one place only. [`Fault::TooLarge`] if the file holds more than the buffer.
+    fn fill(&self, file: &Self::File, buffer: &mut [u8]) -> Result<usize, Fault>;
+    /// Where a symbolic link leads, one step, as an absolute path. For the home directory only.
+    fn resolve_link(&self, path: &AbsolutePath) -> Result<AbsolutePath, Fault>;
     /// The facts of what a path names now. Links above the last component are followed (as a person's `ls -ld` does),
     /// the last one is not. For questions only ("is this the home directory?"), never before an open by path.
     fn look(&self, path: &AbsolutePath) -> Result<Facts, Fault>;
@@ -185,6 +190,16 @@ pub trait System: Observe {
     fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault>
     where
         Self: Sized;
+
+    /// This process's id: for people and lock files, never authority.
+    fn process_id(&self) -> u32 {
+        std::process::id()
+    }
+    /// Whether a process with this id exists here, whoever owns it. Ids of other containers cannot be known.
+    fn process_exists(&self, id: u32) -> bool {
+        let process = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
+        process.is_some_and(|process| rustix::process::test_kill_process(process) != Err(rustix::io::Errno::SRCH))
+    }
 
     /// Shows a question on the person's terminal and reads one line from it, discarding what was typed ahead. `Err` if
     /// there is no terminal. At most 16 bytes of the answer are returned.

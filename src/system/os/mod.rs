@@ -10,6 +10,7 @@ pub mod host_process;
 mod observe;
 mod process;
 pub mod pty;
+pub mod scratch;
 mod seal;
 mod seccomp;
 pub mod start;

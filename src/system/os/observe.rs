@@ -66,6 +66,17 @@ impl Observe for OsSystem {
         read_bounded(file.as_fd(), limit)
     }
 
+    fn fill(&self, file: &File, buffer: &mut [u8]) -> Result<usize, Fault> {
+        fill(file.as_fd(), buffer)
+    }
+
+    fn resolve_link(&self, path: &AbsolutePath) -> Result<AbsolutePath, Fault> {
+        let (parent, _) = path.split_last().ok_or(Fault::WrongKind)?;
+        let target =
+            rustix::fs::readlinkat(CWD, path.as_str(), Vec::new())?.into_string().map_err(|_| Fault::WrongKind)?;
+        parent.resolve(&target).ok_or(Fault::Escapes)
+    }
+
     fn look(&self, path: &AbsolutePath) -> Result<Facts, Fault> {
         walk::look_at(CWD, path.as_str(), AtFlags::SYMLINK_NOFOLLOW)
     }
@@ -161,6 +172,26 @@ pub(super) fn read_bounded(file: BorrowedFd<'_>, limit: u64) -> Result<Vec<u8>, 
                 bytes.zeroize();
                 return Err(errno.into());
             }
+        }
+    }
+}
+
+/// Reads a regular file from its start into a buffer, and makes sure that nothing is left.
+fn fill(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Fault> {
+    if walk::facts_of(file)?.kind != Kind::Regular {
+        return Err(Fault::WrongKind);
+    }
+    let mut filled = 0;
+    let mut beyond = [0; 1];
+    loop {
+        let offset = u64::try_from(filled).map_err(|_| Fault::TooLarge)?;
+        let rest = buffer.get_mut(filled..).filter(|rest| !rest.is_empty());
+        let full = rest.is_none();
+        let target = rest.unwrap_or(&mut beyond);
+        match rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut *target, offset))? {
+            0 => return Ok(filled),
+            _ if full => return Err(Fault::TooLarge),
+            count => filled += count,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::system::Fault;
 use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{ioctl_tiocsctty, setsid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::path::PathBuf;
@@ -14,6 +15,13 @@ pub fn open_pseudo_terminal() -> Result<(OwnedFd, PathBuf), Fault> {
     let name = ptsname(&master, Vec::new())?;
     let name = name.into_string().map_err(|_| Fault::WrongKind)?;
     Ok((master, PathBuf::from(name)))
+}
+
+/// Opens a pseudo-terminal and both its ends; neither becomes anybody's controlling terminal by that.
+pub fn open_pair() -> Result<(OwnedFd, OwnedFd), Fault> {
+    let (master, path) = open_pseudo_terminal()?;
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok((master, rustix::fs::open(path, flags, Mode::empty())?))
 }
 
 /// Starts a session whose controlling terminal is standard input. For a process that was just started with the other

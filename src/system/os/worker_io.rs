@@ -120,6 +120,12 @@ pub fn sealed_length(sealed: &OwnedFd) -> Result<u64, Fault> {
 }
 
 /// Writes to standard output.
+/// Writes to standard error: the closed word of a failure, nothing else.
+pub fn write_error(word: &[u8]) -> Result<(), Fault> {
+    store::write_all(rustix::stdio::stderr(), word)
+}
+
+/// Writes to standard output: the reply.
 pub fn write_output(bytes: &[u8]) -> Result<(), Fault> {
     store::write_all(stdout(), bytes)
 }

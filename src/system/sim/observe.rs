@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::walk::{Rules, plain_name};
-use super::world::{ROOT, World};
+use super::world::{Body, ROOT, World};
 use super::{SimDirectory, SimFile, SimSystem, labelled};
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::system::{Facts, Fault, Kind, Observe};
@@ -21,6 +21,7 @@ impl Observe for SimSystem {
     fn open_directory(&self, path: &AbsolutePath) -> Result<SimDirectory, Fault> {
         let world = self.enter(Call::OpenDirectory, path.as_str().to_owned())?;
         let inode = world.walk(ROOT, path.as_str(), ABSOLUTE)?;
+        self.granted(&world, path)?;
         openable_directory(&world, inode)?;
         Ok(SimDirectory { world: world.id, inode, label: path.as_str().to_owned() })
     }
@@ -36,9 +37,6 @@ impl Observe for SimSystem {
     fn open_file_beneath(&self, directory: &SimDirectory, path: &RelativePath) -> Result<SimFile, Fault> {
         let label = labelled(directory, path.as_str());
         let world = self.enter(Call::OpenFileBeneath, label.clone())?;
-        if path.is_here() {
-            return Err(Fault::NotFound);
-        }
         let inode = world.walk(world.held(directory)?, path.as_str(), BENEATH)?;
         world.open_node(inode, label, false)
     }
@@ -64,6 +62,22 @@ impl Observe for SimSystem {
     fn read(&self, file: &SimFile, limit: u64) -> Result<Vec<u8>, Fault> {
         let world = self.enter(Call::Read, file.label.clone())?;
         Ok(world.bounded(file, limit)?.to_vec())
+    }
+
+    fn fill(&self, file: &SimFile, buffer: &mut [u8]) -> Result<usize, Fault> {
+        let world = self.enter(Call::Fill, file.label.clone())?;
+        let content = world.bounded(file, u64::try_from(buffer.len()).unwrap_or(u64::MAX))?;
+        buffer.get_mut(..content.len()).ok_or(Fault::TooLarge)?.copy_from_slice(content);
+        Ok(content.len())
+    }
+
+    fn resolve_link(&self, path: &AbsolutePath) -> Result<AbsolutePath, Fault> {
+        let world = self.enter(Call::ResolveLink, path.as_str().to_owned())?;
+        let (parent, _) = path.split_last().ok_or(Fault::WrongKind)?;
+        match &world.node(world.find(path.as_str())?)?.body {
+            Body::Link(target) => parent.resolve(target).ok_or(Fault::WrongKind),
+            _ => Err(Fault::WrongKind),
+        }
     }
 
     fn look(&self, path: &AbsolutePath) -> Result<Facts, Fault> {
@@ -93,6 +107,7 @@ impl Observe for SimSystem {
     }
 
     fn account_home(&self) -> Option<AbsolutePath> {
+        // The password database lies outside of what a child may read: `enter` refuses it there.
         self.enter(Call::AccountHome, String::new()).ok()?.home.clone()
     }
 

@@ -1,0 +1,221 @@
+//! The rules of a record, in the order in which they speak. Messages name the place and never quote what stands there.
+
+use super::{
+    Application, ApprovalSource, AssetReference, Attachment, DOCUMENT_TYPE, MatchingPolicy, RESOLUTION_POLICY,
+    ROOT_MARKER, SCHEMA_VERSION, SCOPE_AUTHORITY, SCOPE_KIND, Scope, UPDATE_POLICY, snapshot_path,
+};
+use crate::foundation::digest::{self, Digest};
+use crate::foundation::limits;
+use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::text;
+use crate::foundation::time::Timestamp;
+use crate::foundation::value::{Object, Value};
+use std::collections::HashSet;
+
+const RECORD_KEYS: [&str; 4] = ["document_type", "schema_version", "workspace", "attachments"];
+const ATTACHMENT_KEYS: [&str; 9] = [
+    "attachment_id",
+    "asset",
+    "state",
+    "role",
+    "scope",
+    "resolution_policy",
+    "update_policy",
+    "approved_at",
+    "history",
+];
+const ASSET_KEYS: [&str; 4] = ["id", "version", "digest", "snapshot"];
+const SCOPE_KEYS: [&str; 7] =
+    ["kind", "application", "matching_policy", "authority", "approval_source", "applies_to", "does_not_apply_to"];
+const HISTORY_KEYS: [&str; 7] =
+    ["asset", "role", "scope", "resolution_policy", "approved_at", "update_policy", "replaced_at"];
+
+/// Checks a whole record and gives its entries.
+pub(super) fn attachments(document: &Value) -> Result<Vec<Attachment>, Refusal> {
+    let record = fields(Some(document), "record", &RECORD_KEYS)?;
+    versions(record)?;
+    let workspace = fields(record.get("workspace"), "record.workspace", &["root_marker"])?;
+    constant(workspace, "root_marker", ROOT_MARKER, "record.workspace.root_marker is unsupported.")?;
+    let entries = bounded_array(record.get("attachments"), "record.attachments", limits::ATTACHMENTS)?;
+    let attachments = entries
+        .iter()
+        .enumerate()
+        .map(|(index, entry)| attachment(entry, &format!("attachments[{index}]"), index))
+        .collect::<Result<Vec<_>, _>>()?;
+    let ids: HashSet<&str> = attachments.iter().map(|attachment| attachment.id.as_str()).collect();
+    require(ids.len() == attachments.len(), || "attachment_id values must be unique.".to_owned())?;
+    Ok(attachments)
+}
+
+fn versions(record: &Object) -> Result<(), Refusal> {
+    if record.get("document_type").and_then(Value::as_str) != Some(DOCUMENT_TYPE) {
+        return Err(Reason::RecordShape.into());
+    }
+    let former = match record.get("schema_version").and_then(Value::as_str) {
+        Some(SCHEMA_VERSION) => return Ok(()),
+        Some("0.1.0") => "0.1.0",
+        Some("0.2.0") => "0.2.0",
+        _ => return Err(Reason::RecordShape.into()),
+    };
+    Err(Refusal::labelled(
+        Reason::RecordMigration,
+        format!(
+            "Workspace attachment schema {former} is an unreleased historical candidate; re-attach under schema \
+             {SCHEMA_VERSION} so switch history preserves exact policy and open/closed-world applicability."
+        ),
+    ))
+}
+
+fn attachment(value: &Value, label: &str, index: usize) -> Result<Attachment, Refusal> {
+    let entry = fields(Some(value), label, &ATTACHMENT_KEYS)?;
+    let id = entry.get("attachment_id").and_then(Value::as_str).filter(|id| text::is_attachment_id(id));
+    let id = id.ok_or_else(|| {
+        refuse(format!("{label}.attachment_id must be att_ plus 24 lowercase hexadecimal characters."))
+    })?;
+    let asset = asset(entry.get("asset"), &format!("{label}.asset"))?;
+    let enabled = match entry.get("state").and_then(Value::as_str) {
+        Some("enabled") => true,
+        Some("disabled") => false,
+        _ => return Err(refuse(format!("{label}.state must be enabled or disabled."))),
+    };
+    let role = bounded_text(entry.get("role"), &format!("{label}.role"))?;
+    let (scope_object, scope) = scope(entry.get("scope"), &format!("{label}.scope"))?;
+    let approved_at = policies(entry, label)?;
+    history(entry.get("history"), label, index)?;
+    let scope_digest = digest::of_object(&scope_object).ok_or(Reason::RecordShape)?;
+    Ok(Attachment {
+        id: id.to_owned(),
+        asset,
+        enabled,
+        role,
+        scope,
+        approved_at,
+        scope_object,
+        scope_digest,
+        entry: value.clone(),
+    })
+}
+
+/// The two fixed policies and the time between them, as every version of an attachment has them.
+fn policies(entry: &Object, label: &str) -> Result<Timestamp, Refusal> {
+    constant(entry, "resolution_policy", RESOLUTION_POLICY, &format!("{label}.resolution_policy is unsupported."))?;
+    let approved_at = timestamp(entry.get("approved_at"), &format!("{label}.approved_at"))?;
+    constant(entry, "update_policy", UPDATE_POLICY, &format!("{label}.update_policy is unsupported."))?;
+    Ok(approved_at)
+}
+
+fn history(value: Option<&Value>, label: &str, index: usize) -> Result<(), Refusal> {
+    let entries = bounded_array(value, &format!("{label}.history"), limits::ATTACHMENTS)?;
+    for (position, value) in entries.iter().enumerate() {
+        let place = format!("{label}.history[{position}]");
+        let entry = fields(Some(value), &place, &HISTORY_KEYS)?;
+        asset(entry.get("asset"), &format!("{place}.asset"))?;
+        bounded_text(entry.get("role"), &format!("{place}.role"))?;
+        // From here on the contract names the place of a former version in one bracket.
+        let former = format!("attachments[{index}.history.{position}]");
+        scope(entry.get("scope"), &format!("{former}.scope"))?;
+        policies(entry, &former)?;
+        timestamp(entry.get("replaced_at"), &format!("{place}.replaced_at"))?;
+    }
+    Ok(())
+}
+
+fn asset(value: Option<&Value>, label: &str) -> Result<AssetReference, Refusal> {
+    let asset = fields(value, label, &ASSET_KEYS)?;
+    let id = identifier(asset.get("id"), &format!("{label}.id"))?;
+    let version = identifier(asset.get("version"), &format!("{label}.version"))?;
+    let digest = asset
+        .get("digest")
+        .and_then(Value::as_str)
+        .and_then(Digest::parse)
+        .ok_or_else(|| refuse(format!("{label}.digest must be a lowercase SHA-256 digest.")))?;
+    let snapshot = snapshot_path(&digest);
+    constant(asset, "snapshot", &snapshot, &format!("{label}.snapshot must be the digest-derived path {snapshot}."))?;
+    Ok(AssetReference { id, version, digest, snapshot })
+}
+
+fn scope(value: Option<&Value>, label: &str) -> Result<(Object, Scope), Refusal> {
+    let scope = fields(value, label, &SCOPE_KEYS)?;
+    constant(scope, "kind", SCOPE_KIND, &format!("{label}.kind must be workspace."))?;
+    constant(
+        scope,
+        "authority",
+        SCOPE_AUTHORITY,
+        &format!("{label}.authority must remain a user-approved routing hint."),
+    )?;
+    let approval_source = word(scope, "approval_source", label, ApprovalSource::parse)?;
+    let application = word(scope, "application", label, Application::parse)?;
+    let matching_policy = word(scope, "matching_policy", label, MatchingPolicy::parse)?;
+    let applies_to = phrases(scope.get("applies_to"), &format!("{label}.applies_to"))?;
+    let does_not_apply_to = phrases(scope.get("does_not_apply_to"), &format!("{label}.does_not_apply_to"))?;
+    let scope_of = Scope { application, matching_policy, approval_source, applies_to, does_not_apply_to };
+    require(is_executable(&scope_of), || {
+        format!("{label}.application and applies_to do not form an executable scope.")
+    })?;
+    Ok((scope.clone(), scope_of))
+}
+
+fn is_executable(scope: &Scope) -> bool {
+    let all = scope.application == Application::AllWorkspace;
+    all == scope.applies_to.is_empty() && all == (scope.matching_policy == MatchingPolicy::AllWorkspace)
+}
+
+fn phrases(value: Option<&Value>, label: &str) -> Result<Vec<String>, Refusal> {
+    let items = bounded_array(value, label, limits::PHRASES)?;
+    let mut seen = HashSet::new();
+    let mut phrases = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        let phrase = bounded_text(Some(item), &format!("{label}[{index}]"))?;
+        let new = seen.insert(text::normalise_phrase(&phrase));
+        require(new, || format!("{label} must contain unique phrases."))?;
+        phrases.push(phrase);
+    }
+    Ok(phrases)
+}
+
+fn word<T>(object: &Object, key: &str, label: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, Refusal> {
+    let word = object.get(key).and_then(Value::as_str).and_then(parse);
+    word.ok_or_else(|| refuse(format!("{label}.{key} is unsupported.")))
+}
+
+fn fields<'v>(value: Option<&'v Value>, label: &str, keys: &[&str]) -> Result<&'v Object, Refusal> {
+    let object = value.and_then(Value::as_object).ok_or_else(|| refuse(format!("{label} must be an object.")))?;
+    require(object.has_exactly(keys), || format!("{label} contains missing or unknown fields."))?;
+    Ok(object)
+}
+
+fn bounded_array<'v>(value: Option<&'v Value>, label: &str, limit: usize) -> Result<&'v [Value], Refusal> {
+    let items = value.and_then(Value::as_array).filter(|items| items.len() <= limit);
+    items.ok_or_else(|| refuse(format!("{label} must be a bounded array.")))
+}
+
+fn bounded_text(value: Option<&Value>, label: &str) -> Result<String, Refusal> {
+    let text = value.and_then(Value::as_str).filter(|text| text::utf16_len(text) <= limits::TEXT_UNITS);
+    let text = text.ok_or_else(|| refuse(format!("{label} must be a bounded string.")))?;
+    require(!text::is_blank(text), || format!("{label} must not be empty."))?;
+    Ok(text.to_owned())
+}
+
+/// A text that other programs take as a name: U+0000 would end it early for some of them.
+fn identifier(value: Option<&Value>, label: &str) -> Result<String, Refusal> {
+    let text = bounded_text(value, label)?;
+    require(!text.contains('\0'), || format!("{label} must be a bounded string."))?;
+    Ok(text)
+}
+
+fn timestamp(value: Option<&Value>, label: &str) -> Result<Timestamp, Refusal> {
+    let time = value.and_then(Value::as_str).and_then(Timestamp::parse);
+    time.ok_or_else(|| refuse(format!("{label} must be a UTC RFC 3339 timestamp.")))
+}
+
+fn constant(object: &Object, key: &str, expected: &str, message: &str) -> Result<(), Refusal> {
+    require(object.get(key).and_then(Value::as_str) == Some(expected), || message.to_owned())
+}
+
+fn require(holds: bool, message: impl FnOnce() -> String) -> Result<(), Refusal> {
+    if holds { Ok(()) } else { Err(refuse(message())) }
+}
+
+fn refuse(message: String) -> Refusal {
+    Refusal::labelled(Reason::RecordShape, message)
+}
