@@ -1,5 +1,11 @@
 //! The journal: rows that chain, that say nothing of the content, that are whole or absent, and that cannot be changed in
 //! the middle without `verify` naming the place.
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot be arranged must stop, and says why"
+)]
 
 use kdna_broker::capability::private_file::PrivateDirectory;
 use kdna_broker::foundation::digest::Digest;
