@@ -1,5 +1,12 @@
 //! A private file is a regular file of this user, with one name, closed to everybody else, in a directory that only this
 //! user can change. Every other one is refused with its own fault, unread, on the real system and on the simulated one.
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test that cannot be arranged must stop, and says why"
+)]
 
 use kdna_broker::capability::private_file::{PrivateDirectory, PrivateFault};
 use kdna_broker::consent::ConsentSource;

@@ -10,6 +10,8 @@ pub mod prompt;
 #[cfg(test)]
 mod prompt_tests;
 pub mod store;
+#[cfg(test)]
+mod store_tests;
 
 pub use binding::{ConsentLease, Coordinates, check_binding, check_destination, check_host_id};
 pub use document::{Consent, ConsentFacts};
