@@ -5,6 +5,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::too_many_lines,
     reason = "a test that cannot be arranged must stop, and says why"
 )]
 #![cfg(feature = "runtime")]
