@@ -42,8 +42,8 @@ fn command(system: &SimSystem, cwd: &str, boundary: Option<&str>) -> Result<Opti
     Ok(found.map(|found| (found.root.as_str().to_owned(), found.display)))
 }
 
-fn some(root: &str, display: &str) -> Result<Option<(String, String)>, Reason> {
-    Ok(Some((root.to_owned(), display.to_owned())))
+fn at(root: &str, display: &str) -> (String, String) {
+    (root.to_owned(), display.to_owned())
 }
 
 #[test]
@@ -130,9 +130,9 @@ fn a_record_is_read_in_one_open_bounded_and_unchanged() {
 #[test]
 fn a_command_finds_the_nearest_workspace_within_its_boundary() {
     let system = world();
-    assert_eq!(command(&system, "a/b/c", None), some("/w/a/b", ".."));
-    assert_eq!(command(&system, "/w/a", None), some("/w", ".."));
-    assert_eq!(command(&system, ".", None), some("/w", "."));
+    assert_eq!(command(&system, "a/b/c", None), Ok(Some(at("/w/a/b", ".."))));
+    assert_eq!(command(&system, "/w/a", None), Ok(Some(at("/w", ".."))));
+    assert_eq!(command(&system, ".", None), Ok(Some(at("/w", "."))));
     assert_eq!(command(&system, "/w/a", Some("a")), Ok(None));
     assert_eq!(command(&system, "/w", Some("/w/a")), Err(Reason::BoundaryEscape));
     assert_eq!(command(&system, "/w/a", Some("/absent")), Err(Reason::DirectoryMissing));
@@ -140,9 +140,9 @@ fn a_command_finds_the_nearest_workspace_within_its_boundary() {
     system.arrange(|world| world.link("/link", "/w")).unwrap();
     assert_eq!(command(&system, "/link", None), Err(Reason::DirectoryIrregular));
     // Links above the last part are resolved, and the real path counts.
-    assert_eq!(command(&system, "/link/a", Some("/w")), some("/w", ".."));
+    assert_eq!(command(&system, "/link/a", Some("/w")), Ok(Some(at("/w", ".."))));
     system.arrange(|world| world.bind("/w/a")).unwrap();
-    assert_eq!(command(&system, "/w/a", None), some("/w", ".."));
+    assert_eq!(command(&system, "/w/a", None), Ok(Some(at("/w", ".."))));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_home_or_the_end_of_an_implicit_search_is_no_workspace() {
     assert_eq!(command(&system, "/home/me/project", None), Err(Reason::HomeAmbiguous));
     assert_eq!(command(&system, "/home/me/project", Some("/home")), Err(Reason::HomeAmbiguous));
     assert_eq!(command(&system, "/srv", None), Err(Reason::BoundaryAmbiguous));
-    assert_eq!(command(&system, "/srv", Some("/")), some("/", ".."));
+    assert_eq!(command(&system, "/srv", Some("/")), Ok(Some(at("/", ".."))));
     system.arrange(|world| world.remove("/home/me/.kdna/attachments.json")).unwrap();
     assert_eq!(command(&system, "/home/me/project", None), Ok(None));
     for home in ["", "relative", "/absent"] {
@@ -169,9 +169,12 @@ fn a_home_or_the_end_of_an_implicit_search_is_no_workspace() {
 #[test]
 fn an_ancestor_that_may_be_passed_but_not_read_does_not_end_the_search() {
     let system = world();
-    system.arrange(|world| {
-        world.directory("/closed/open/project", 0o755).unwrap();
-        world.set_denied("/closed", true).unwrap();
+    system.arrange(|world| world.directory("/closed/open/project", 0o755)).unwrap();
+    system.set_hook(|_, event| {
+        let closed = event.call == Call::OpenDirectory && event.at == "/closed";
+        if closed { HookAction::Fail(Fault::Denied) } else { HookAction::Proceed }
     });
     assert_eq!(command(&system, "/closed/open/project", None), Ok(None));
+    system.arrange(|world| world.file("/closed/.kdna/attachments.json", 0o600, b"")).unwrap();
+    assert_eq!(command(&system, "/closed/open/project", None), Err(Reason::RecordUninspectable));
 }
