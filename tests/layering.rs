@@ -333,8 +333,8 @@ fn foreign_fault(name: &str, folder: &str, path: &[String]) -> Option<String> {
         return None;
     }
     match second {
-        // `std::process::ExitCode` starts nothing: it is what `main` returns.
-        Some("process") if path.get(2).is_some_and(|third| third == "ExitCode") && folder == "cli" => None,
+        // Ending this process starts none.
+        Some("process") if folder == "cli" && path.get(2).is_some_and(|end| end == "ExitCode" || end == "exit") => None,
         Some(second) if folder != "system" && STANDARD_SYSTEM.contains(&second) => fault("only system may use"),
         Some("env") if folder != "cli" => fault("only cli may use"),
         Some("*" | "self") | None => fault("hides what it uses behind"),
@@ -449,7 +449,9 @@ fn every_rule_bites() {
         ("delegate/a.rs", "use landlock as l;"),
         ("delegate/a.rs", "use std as s;"),
         ("delegate/a.rs", "use std::*;"),
-        ("cli/a.rs", "fn f() { std::process::exit(1) }"),
+        ("cli/a.rs", "fn f() { std::process::Command::new(\"x\"); }"),
+        ("cli/a.rs", "use std::process;"),
+        ("mcp/a.rs", "fn f() { std::process::exit(1) }"),
         ("consent/a.rs", "fn f() { nix::unistd::getuid(); }"),
         ("mcp/a.rs", "use std::env;"),
         ("mcp/a.rs", "fn f() { std::env::var(\"X\"); }"),
@@ -476,7 +478,10 @@ fn every_rule_bites() {
 fn what_is_allowed_passes() {
     let good = [
         ("system/os/a.rs", "use std::fs; use rustix::fs as f; use crate::foundation::digest;"),
-        ("cli/a.rs", "use std::env; use std::process::ExitCode; use crate::runtime::plan; use crate::launch::x;"),
+        (
+            "cli/a.rs",
+            "use std::env; use std::process::{ExitCode, exit}; use crate::runtime::plan; use crate::launch::x;",
+        ),
         ("broker/a.rs", "// use std::fs;\n/* crate::mcp */ const A: &str = \"std::fs crate::mcp\"; use super::checks;"),
         ("broker/a.rs", "#[cfg(test)]\nmod tests { use std::fs; use crate::system::sim::SimSystem; }"),
         ("broker/a.rs", "use crate::{consent::{self, document}, delegate, system::{Observe, System}};"),

@@ -1,5 +1,16 @@
 //! Floor 4: the load sequence as a table, and the three operations that hosts may ask for.
 
+mod adoption;
+pub mod approval;
+pub mod checks;
+mod load;
+mod operations;
+mod rows;
+mod start;
+
+pub use adoption::VERSION;
+pub use start::{Broker, Settings};
+
 use crate::foundation::refusal::Refusal;
 use crate::foundation::value::Value;
 use crate::system::{Cancel, Enforcement};

@@ -52,6 +52,11 @@ impl<S: Observe> PinnedRoot<S> {
         &self.path
     }
 
+    /// Which directory it is.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
     /// What a consent document binds: the digest of the path.
     pub fn digest(&self) -> Digest {
         digest::of_root_path(self.path.as_str())
@@ -72,13 +77,18 @@ impl<S: Observe> PinnedRoot<S> {
         }
     }
 
-    /// A `cwd` argument as a place beneath the root. Absolute, or relative to the process's working directory. The
-    /// last component may not be a link; above it links are followed, and where they lead outside it is refused.
-    /// `workspace_unavailable` or `workspace_outside_host_root`. The place itself is opened only beneath the root.
-    pub fn locate(&self, system: &S, cwd: &str) -> Result<RelativePath, Refusal> {
+    /// The canonical path of the directory that a `cwd` argument names: absolute, or relative to the process's working
+    /// directory. The last component may not be a link; above it links are followed. `workspace_unavailable`. Opens
+    /// nothing for reading.
+    pub fn canonical_cwd(system: &S, cwd: &str) -> Result<AbsolutePath, Refusal> {
         let base = system.working_directory().map_err(|_| Reason::CwdUnavailable)?;
         let asked = base.resolve(cwd).ok_or(Reason::CwdUnavailable)?;
-        let canonical = system.canonical_directory(&asked).map_err(|_| Reason::CwdUnavailable)?;
+        system.canonical_directory(&asked).map_err(|_| Reason::CwdUnavailable.into())
+    }
+
+    /// Where a canonical path lies below the root; `workspace_outside_host_root` elsewhere. What lies there is opened only
+    /// beneath the held root, so a path that lies here by name alone leads nowhere.
+    pub fn contain(&self, canonical: &AbsolutePath) -> Result<RelativePath, Refusal> {
         canonical.below(&self.path).ok_or_else(|| Reason::CwdOutsideRoot.into())
     }
 }

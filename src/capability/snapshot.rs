@@ -1,11 +1,18 @@
 //! The asset's bytes, read once, digested while read, and sealed. What was digested is what the runtime parses; nothing
 //! is opened twice for its content.
 
+use crate::capability::workspace::KDNA;
 use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::path::RelativePath;
+use crate::foundation::record::AssetReference;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::system::{Facts, Fault, Kind, System};
+
+/// Where an attachment's snapshot lies below its workspace. `None` only for a reference that no record admits.
+pub fn place(asset: &AssetReference) -> Option<RelativePath> {
+    RelativePath::parse(&format!("{KDNA}/{}", asset.snapshot))
+}
 
 /// A sealed copy of a snapshot whose digest is the approved one.
 pub struct SealedSnapshot<S: System> {

@@ -5,7 +5,7 @@
 
 mod locate;
 
-pub use locate::{Located, locate, mutation_root};
+pub use locate::{Located, check_directory, locate, mutation_root};
 
 use crate::foundation::digest::Digest;
 use crate::foundation::limits;

@@ -1,12 +1,56 @@
-//! Floor 8: the commands.
+//! Floor 8: the commands. The only place that reads the environment and the command line; everything below is given
+//! what it needs.
 
+mod asset;
+mod attach;
+mod broker;
+mod consent;
+mod demo;
+mod environment;
+mod grammar;
+mod help;
+mod host_consent;
+mod outcome;
+mod owner;
+mod resolve;
+#[cfg(feature = "runtime")]
+mod worker;
+
+use crate::foundation::refusal::Reason;
+use crate::system::os;
+use environment::Environment;
+use outcome::Outcome;
 use std::process::ExitCode;
 
-/// What both executables run.
-pub fn main_entry() -> ExitCode {
-    ExitCode::FAILURE
+/// Must be the first call of any program that embeds the broker with the embedded runtime: if this process was started
+/// as a runtime worker, it confines itself, serves its one request and never returns.
+pub fn worker_entry() {
+    #[cfg(feature = "runtime")]
+    worker::serve_if_asked();
 }
 
-/// Must be the first call of any program that embeds the broker with the embedded runtime: if this process was
-/// started as a runtime worker it runs as one and never returns.
-pub fn worker_entry() {}
+/// What both executables run: dispatches on the name it was started by. Any name but `kdna` is the broker.
+pub fn main_entry() -> ExitCode {
+    worker_entry();
+    if let Err(part) = prepare_process() {
+        return Outcome::failed(format!("Error: [platform_unsupported] The process could not be prepared: {part}."))
+            .finish();
+    }
+    let mut environment = Environment::read();
+    match crate::launch::continue_on_terminal(&environment.arguments) {
+        Some(Ok(arguments)) => environment.arguments = arguments.to_vec(),
+        Some(Err(_)) => return Outcome::refused(&Reason::ConsentNoTerminal.into()).finish(),
+        None => {}
+    }
+    let outcome = if environment.program_is("kdna") { owner::run(&environment) } else { broker::run(&environment) };
+    outcome.finish()
+}
+
+/// Before anything else: no stray descriptor is passed on, none of the standard ones is closed, nobody may trace this
+/// process or find its memory in a core file. Names the part that failed.
+fn prepare_process() -> Result<(), &'static str> {
+    os::start::reopen_standard_streams().map_err(|_| "standard streams")?;
+    os::start::set_cloexec_everywhere();
+    os::start::not_dumpable().map_err(|_| "not dumpable")?;
+    os::start::no_core().map_err(|_| "no core file")
+}

@@ -1,1 +1,17 @@
-//! consent
+//! Floor 3: a person's permission for one host, one workspace root, one asset, one use, one destination, one profile.
+//!
+//! Only the person's own commands write it ([`store`], after [`prompt`] was answered); everything else reads it, through
+//! one reader ([`document`]) and one comparison ([`binding`]). Nothing here asks, starts or delivers anything.
+
+pub mod binding;
+pub mod document;
+pub mod draft;
+pub mod prompt;
+#[cfg(test)]
+mod prompt_tests;
+pub mod store;
+
+pub use binding::{ConsentLease, Coordinates, check_binding, check_destination, check_host_id};
+pub use document::{Consent, ConsentFacts};
+pub use draft::{ConsentDraft, DraftFacts};
+pub use store::{ConsentFile, ConsentSource};

@@ -56,6 +56,10 @@ pub const RUNTIME_OUTPUT_BYTES: usize = 16_777_216;
 pub const RUNTIME_REPLY_DEPTH: usize = 80;
 /// Standard error kept of one runtime process; what is older is dropped.
 pub const RUNTIME_STDERR_BYTES: usize = 4096;
+/// The request of one runtime process.
+pub const RUNTIME_REQUEST_BYTES: usize = 1_048_576;
+/// What follows the request on a runtime process's input (a task, a policy or a password).
+pub const RUNTIME_INPUT_BYTES: usize = 1_048_576;
 /// Milliseconds that one runtime process may take.
 pub const RUNTIME_MILLISECONDS: u64 = 30_000;
 
@@ -77,8 +81,15 @@ pub const ENTRY_DEPTH: usize = 64;
 pub const ENTRY_ITEMS: usize = 10_000;
 /// UTF-16 code units of one text in an entry.
 pub const ENTRY_TEXT_UNITS: usize = 1_048_576;
+/// Schema errors of one document that are still listed; a document with more is refused.
+pub const PROBLEMS: usize = 20_000;
+
+/// Names that are read of one directory.
+pub const DIRECTORY_NAMES: usize = 65_536;
 
 /// One journal row.
 pub const JOURNAL_ROW_BYTES: u64 = 16_384;
+/// One journal segment; the row that would not fit begins the next one.
+pub const JOURNAL_SEGMENT_BYTES: u64 = 1_048_576;
 /// Milliseconds to wait for the journal's or a record's lock.
 pub const LOCK_MILLISECONDS: u64 = 5_000;

@@ -234,7 +234,8 @@ catalogue! {
     DestinationUnknown = "destination_unknown", HostProcessingDestinationUnknown, Destination, "The Host processing destination is unknown.", "Name one processor with 1 to 256 characters.";
     ConsentChanged = "consent_changed", HostProcessingConsentInvalid, ConsentAgain, "The Host processing consent is invalid or changed.", "The consent was replaced or revoked while the load ran; nothing was handed over.";
 
-    // --- journal, delivery
+    // --- journal, policy, delivery
+    ManagedPolicyUnread = "managed_policy_unread", PolicyForbids, ManagedPolicy, "The managed policy of this machine does not allow the load.", "This version cannot read /etc/kdna-broker/policy.json, and never ignores it: ask whoever manages this machine.";
     JournalUnwritable = "journal_unwritable", JournalUnavailable, JournalOpen, "The journal cannot be written.", "A load that cannot be recorded is not delivered: free space, or make the state directory private and writable.";
     JournalTorn = "journal_torn", JournalUnavailable, JournalOpen, "The journal cannot be continued.", "The last row is not complete or does not chain: keep the file for inspection and move it away.";
     OutcomeNotRecorded = "outcome_not_recorded", JournalUnavailable, Journal, "The journal cannot be written.", "The outcome could not be recorded; nothing was handed over.";
@@ -298,6 +299,7 @@ catalogue! {
     ConsentAttachmentAmbiguous = "consent_attachment_ambiguous", HostConsentAttachmentAmbiguous, Consent, "Host processing consent requires exactly one enabled workspace attachment.", "Disable the others or name one with --attachment ID.";
     ConsentNoTerminal = "consent_no_terminal", HostConsentConfirmationUnavailable, Consent, "Host processing consent requires an interactive Allow/Decline confirmation; no terminal is available.", "Run the command in a terminal.";
     ConsentDirectoryInsecure = "consent_directory_insecure", HostConsentParentInsecure, Consent, "The Host processing consent parent directory must be private and symlink-free.", "Make it yours with mode 0700.";
+    RevocationNotDurable = "revocation_not_durable", StorageFailed, Consent, "The consent was removed, but the removal may not survive a power loss.", "Run 'kdna-broker consent revoke' again.";
 
     // --- command line
     Usage = "usage", InputInvalid, CommandLine, "The command line cannot be understood.", "See 'kdna help'.";

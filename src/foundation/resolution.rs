@@ -206,8 +206,13 @@ impl Resolution {
 
     /// The skip that is said where there is no record; no resolver is asked.
     pub fn no_record() -> Self {
+        Self::unasked(ReasonCode::NoApprovedAttachment)
+    }
+
+    /// A decision about the workspace itself, without candidates; no resolver is asked.
+    pub fn unasked(reason: ReasonCode) -> Self {
         let parts = Parts {
-            reason: ReasonCode::NoApprovedAttachment,
+            reason,
             workspace_root: ".".to_owned(),
             selected: None,
             candidates: Vec::new(),

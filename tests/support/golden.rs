@@ -263,7 +263,7 @@ impl Case {
 }
 
 /// A case laid out, ready to run.
-struct Stage<'a> {
+pub(crate) struct Stage<'a> {
     case: &'a Case,
     scratch: Scratch,
     root: PathBuf,
@@ -272,7 +272,7 @@ struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    fn of(case: &'a Case) -> Self {
+    pub(crate) fn of(case: &'a Case) -> Self {
         let scratch = Scratch::new();
         let root = scratch.path().join(&case.id);
         case.copy_files(&root);
@@ -346,12 +346,14 @@ impl<'a> Stage<'a> {
         at(&document, "/preview/consent_digest").and_then(Value::as_str).map(str::to_owned)
     }
 
-    fn input(&self) -> Option<Vec<u8>> {
+    /// What the case sends, with paths of this place.
+    pub(crate) fn input(&self) -> Option<Vec<u8>> {
         let old = format!("{RECORDED_BASE}/{}", self.case.id);
         self.case.input.as_ref().map(|input| replace_all(input, old.as_bytes(), self.root_text().as_bytes()))
     }
 
-    fn command(&self, arguments: &[String]) -> std::process::Command {
+    /// The case's program with these arguments, in its directory and environment.
+    pub(crate) fn command(&self, arguments: &[String]) -> std::process::Command {
         let server = (self.case.program == Program::Broker).then(|| "mcp".to_owned());
         let mut command = self.scratch.command(self.case.program, server.iter().chain(arguments));
         command.current_dir(self.place(&self.case.directory));

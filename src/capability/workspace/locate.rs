@@ -94,6 +94,11 @@ fn implicit_boundary(homes: &Homes, start: &AbsolutePath) -> Result<AbsolutePath
     AbsolutePath::parse("/").map_err(|_| Reason::Internal.into())
 }
 
+/// Whether the person's working directory is one: absent, a link or no directory is refused as in [`locate`].
+pub fn check_directory<S: Observe>(system: &S, cwd: &str) -> Result<AbsolutePath, Refusal> {
+    real_directory(system, cwd, "Working directory")
+}
+
 /// The real path of a directory that the person named. A link in its place is refused, links above it are resolved.
 fn real_directory<S: Observe>(system: &S, text: &str, label: &'static str) -> Result<AbsolutePath, Refusal> {
     let here = system.working_directory().map_err(|_| missing(label))?;

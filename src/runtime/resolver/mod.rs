@@ -19,20 +19,12 @@ use crate::foundation::resolution::{
     Authorization, Candidate, Decision, Integrity, PLAN_DOCUMENT_TYPE, Parts, ReasonCode, SelectionPlan,
     candidates_value,
 };
+pub use crate::foundation::task::TaskSource;
 use crate::foundation::value::Value;
 use crate::system::Observe;
 use evaluate::Verdict;
 use task::Task;
 use verify::{Verified, Verifier};
-
-/// Where the task's bytes came from; only messages differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskSource {
-    /// Standard input.
-    Stdin,
-    /// A file that the person named.
-    File,
-}
 
 /// A one-task selection; its parts are well-formed, nothing more.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,9 @@
 //! The task, normalised once: everything that the assessment of a phrase asks about it.
 
-use super::TaskSource;
 use super::phrase::{self, LONG_TOKEN_UNITS};
 use crate::foundation::digest::Digest;
-use crate::foundation::limits;
-use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::refusal::Refusal;
+use crate::foundation::task::{self, TaskSource};
 use crate::foundation::text;
 use std::collections::BTreeSet;
 
@@ -23,22 +22,7 @@ pub(super) struct Task {
 
 impl Task {
     pub(super) fn read(bytes: &[u8], source: TaskSource) -> Result<Self, Refusal> {
-        let (label, empty) = match source {
-            TaskSource::Stdin => ("Task stdin", "Task stdin must not be empty."),
-            TaskSource::File => ("Task file", "Task file must contain non-empty UTF-8 text."),
-        };
-        if bytes.is_empty() {
-            return Err(Refusal::labelled(Reason::TaskRefused, empty));
-        }
-        if u64::try_from(bytes.len()).map_or(true, |length| length > limits::TASK_BYTES) {
-            return Err(Refusal::labelled(Reason::TaskRefused, format!("{label} exceeds the size limit.")));
-        }
-        let text = std::str::from_utf8(bytes)
-            .map_err(|_| Refusal::labelled(Reason::TaskRefused, format!("{label} must contain valid UTF-8 text.")))?;
-        let normal = text::normalise_phrase(text.strip_prefix('\u{feff}').unwrap_or(text));
-        if normal.is_empty() {
-            return Err(Refusal::labelled(Reason::TaskRefused, "Task input must contain non-empty UTF-8 text."));
-        }
+        let normal = text::normalise_phrase(task::text_of(bytes, source)?);
         Ok(Self::of(Digest::of(bytes), normal))
     }
 

@@ -1,6 +1,7 @@
 //! Verifies the snapshots that a resolution lists: the approved bytes, a valid asset, the approved identity. Opens beneath
 //! the workspace, reads each snapshot once, keeps only the facts.
 
+use crate::capability::snapshot;
 use crate::capability::workspace::read_beneath;
 use crate::foundation::digest::Digest;
 use crate::foundation::limits;
@@ -72,7 +73,7 @@ impl<'a, S: Observe> Verifier<'a, S> {
     }
 
     fn plan(&self, asset: &AssetReference) -> Result<LoadPlan, ReasonCode> {
-        let path = RelativePath::parse(&format!(".kdna/{}", asset.snapshot)).ok_or(ReasonCode::AssetInvalid)?;
+        let path = snapshot::place(asset).ok_or(ReasonCode::AssetInvalid)?;
         let path = self.workspace.join(&path);
         let (bytes, _) = match read_beneath(self.system, self.directory, &path, limits::SNAPSHOT_BYTES) {
             Ok(read) => read,

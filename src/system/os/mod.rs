@@ -1,1 +1,162 @@
-//! system/os
+//! The real operating system: Linux through safe calls only.
+//!
+//! [`OsSystem`] implements [`Observe`] and [`System`]; the pieces live in one file each. Nothing here decides whether
+//! something is allowed, keeps a path for later, or falls back to a weaker call when a strong one is missing.
+
+mod child;
+pub mod confine;
+mod fault;
+pub mod host_process;
+mod observe;
+mod process;
+pub mod pty;
+pub mod scratch;
+mod seal;
+mod seccomp;
+pub mod start;
+mod store;
+mod terminal;
+mod walk;
+mod wire;
+pub mod worker_io;
+
+use super::{ChildFault, ChildOrder, ChildReport, Fault, NoTerminal, System};
+use crate::foundation::digest::Digest;
+use crate::foundation::time::Timestamp;
+use cap_std::fs::Dir;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::rand::GetRandomFlags;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use seal::Sealed;
+pub use store::Lock;
+
+/// The operating system. Holds nothing; cheap to copy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OsSystem {
+    confined: bool,
+}
+
+/// A held directory.
+///
+/// `cap_std::fs::Dir` is the type that says "a capability", but its own opens follow links inside the directory, so
+/// no path is ever resolved through it: every open here names its own rules to the kernel.
+#[derive(Clone)]
+pub struct Directory(Arc<Dir>);
+
+/// A held file.
+pub struct File(OwnedFd);
+
+impl OsSystem {
+    /// The system as the broker sees it.
+    pub const fn new() -> Self {
+        Self { confined: false }
+    }
+
+    /// The system as the sandboxed worker sees it. There the call filter refuses openat2, whose flags it cannot look at,
+    /// so paths are walked one component at a time with the same refusals: links, `..`, other mounts.
+    pub const fn confined() -> Self {
+        Self { confined: true }
+    }
+
+    /// The directory that this process was started in: what the worker may read beneath.
+    pub fn start_directory(&self) -> Result<Directory, Fault> {
+        let flags = walk::DIRECTORY;
+        let opened = rustix::fs::openat(rustix::fs::CWD, ".", flags, rustix::fs::Mode::empty())?;
+        Ok(Directory::new(opened))
+    }
+}
+
+impl Directory {
+    fn new(opened: OwnedFd) -> Self {
+        Self(Arc::new(Dir::from_std_file(std::fs::File::from(opened))))
+    }
+}
+
+impl AsFd for Directory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl AsFd for File {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl System for OsSystem {
+    type Sealed = Sealed;
+    type Lock = Lock;
+
+    fn make_directory(&self, parent: &Directory, name: &str, mode: u32) -> Result<(), Fault> {
+        store::make_directory(parent.as_fd(), name, mode)
+    }
+    fn create_file(&self, directory: &Directory, name: &str, mode: u32) -> Result<File, Fault> {
+        store::create_file(directory.as_fd(), name, mode).map(File)
+    }
+    fn open_append(&self, directory: &Directory, name: &str, mode: u32) -> Result<File, Fault> {
+        store::open_append(directory.as_fd(), name, mode).map(File)
+    }
+    fn write(&self, file: &File, bytes: &[u8]) -> Result<(), Fault> {
+        store::write_all(file.as_fd(), bytes)
+    }
+    fn truncate(&self, file: &File, length: u64) -> Result<(), Fault> {
+        Ok(rustix::io::retry_on_intr(|| rustix::fs::ftruncate(file, length))?)
+    }
+    fn sync_file(&self, file: &File) -> Result<(), Fault> {
+        Ok(rustix::io::retry_on_intr(|| rustix::fs::fsync(file))?)
+    }
+    fn sync_directory(&self, directory: &Directory) -> Result<(), Fault> {
+        Ok(rustix::io::retry_on_intr(|| rustix::fs::fsync(directory))?)
+    }
+    fn set_directory_mode(&self, directory: &Directory, mode: u32) -> Result<(), Fault> {
+        store::set_mode(directory.as_fd(), mode)
+    }
+    fn rename(&self, directory: &Directory, from: &str, to: &str) -> Result<(), Fault> {
+        store::rename(directory.as_fd(), from, to)
+    }
+    fn link(&self, directory: &Directory, from: &str, to: &str) -> Result<(), Fault> {
+        store::link(directory.as_fd(), from, to)
+    }
+    fn remove(&self, directory: &Directory, name: &str) -> Result<(), Fault> {
+        store::remove(directory.as_fd(), name)
+    }
+    fn list(&self, directory: &Directory) -> Result<Vec<String>, Fault> {
+        store::list(directory.as_fd())
+    }
+    fn lock(&self, file: &File, wait: Duration) -> Result<Lock, Fault> {
+        store::lock(file.as_fd(), wait)
+    }
+
+    fn seal(&self, file: &File, limit: u64) -> Result<(Sealed, Digest), Fault> {
+        seal::seal(file.as_fd(), limit)
+    }
+    fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
+        process::run(order)
+    }
+
+    fn ask(&self, question: &str) -> Result<String, NoTerminal> {
+        terminal::ask(question)
+    }
+    fn random(&self, buffer: &mut [u8]) -> Result<(), Fault> {
+        let mut filled = 0;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            filled += rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut *rest, GetRandomFlags::empty()))?;
+        }
+        Ok(())
+    }
+    fn now(&self) -> Timestamp {
+        let time = clock_gettime(ClockId::Realtime);
+        Timestamp::from_milliseconds(time.tv_sec.saturating_mul(1000).saturating_add(time.tv_nsec / 1_000_000))
+    }
+    fn monotonic(&self) -> Duration {
+        duration(clock_gettime(ClockId::Monotonic))
+    }
+}
+
+fn duration(time: Timespec) -> Duration {
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}

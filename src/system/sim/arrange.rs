@@ -99,9 +99,11 @@ impl World {
         self.empty(inode)
     }
 
-    /// Mounts an empty file system of another device on a directory, hiding what was there.
+    /// Mounts an empty file system of another device on a directory; who holds what was there still sees it.
     pub fn mount(&mut self, path: &str, device: u64) -> Result<(), Fault> {
         let mode = self.node(self.find(path)?)?.mode;
+        let (parent, name) = self.find_parent(path)?;
+        self.detach(parent, name)?;
         self.place(path, Body::Directory(BTreeMap::new()), mode)?;
         let inode = self.find(path)?;
         let node = self.node_mut(inode)?;

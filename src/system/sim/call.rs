@@ -28,6 +28,8 @@ calls! {
     DirectoryFacts "directory_facts",
     FileFacts "file_facts",
     Read "read",
+    Fill "fill",
+    ResolveLink "resolve_link",
     Look "look",
     LookBeneath "look_beneath",
     CanonicalDirectory "canonical_directory",
@@ -87,27 +89,11 @@ impl Call {
         )
     }
 
-    /// Whether a sandboxed runtime process could do it: read beneath what it was given, ask for facts (Landlock does
-    /// not govern those), clocks and random bytes. No absolute open, no write, no process, no terminal.
+    /// Whether a sandboxed runtime process could do it: open and read beneath what it was given, ask for facts (Landlock
+    /// does not govern those), clocks and random bytes. No write, no process, no terminal, no password database.
     pub const fn works_in_child(self) -> bool {
-        use Call::{
-            AccountHome, CanonicalDirectory, DirectoryFacts, FileFacts, List, Look, LookBeneath, Monotonic, Now,
-            OpenDirectoryBeneath, OpenFileBeneath, OpenFileIn, Random, Read, User, WorkingDirectory,
-        };
-        matches!(
-            self,
-            OpenDirectoryBeneath
-                | OpenFileBeneath
-                | OpenFileIn
-                | DirectoryFacts
-                | FileFacts
-                | Read
-                | Look
-                | LookBeneath
-        ) || matches!(
-            self,
-            CanonicalDirectory | User | AccountHome | WorkingDirectory | List | Random | Now | Monotonic
-        )
+        use Call::{AccountHome, Ask, Lock, Run, Seal};
+        !self.changes() && !matches!(self, AccountHome | Lock | Seal | Run | Ask)
     }
 }
 

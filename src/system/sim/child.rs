@@ -55,7 +55,7 @@ pub(super) fn run(system: &SimSystem, order: &SimOrder<'_>) -> Result<ChildRepor
     if order.cancel.is_set() {
         return Err(ChildFault::Cancelled);
     }
-    let report = script(&system.as_child(), order);
+    let report = script(&system.as_child(order.directory), order);
     let took = system.world().monotonic.saturating_sub(started);
     if order.cancel.is_set() {
         return Err(ChildFault::Cancelled);

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 /// Bytes of an answer that are returned.
 const ANSWER_BYTES: usize = 16;
 const NOT_EMPTY: Fault = Fault::Io(39);
+/// A mount point can be neither renamed nor removed.
+const BUSY: Fault = Fault::Io(16);
 
 impl System for SimSystem {
     type Sealed = SimSealed;
@@ -46,9 +48,9 @@ impl System for SimSystem {
             other => other?,
         };
         match world.node(inode)?.body.kind() {
+            Kind::Regular => world.open_node(inode, label, true),
             Kind::Link => Err(Fault::Link),
-            Kind::Directory => Err(Fault::WrongKind),
-            _ => world.open_node(inode, label, true),
+            _ => Err(Fault::WrongKind),
         }
     }
 
@@ -98,9 +100,11 @@ impl System for SimSystem {
         plain_name(to)?;
         let directory = world.held(directory)?;
         let moved = world.entry(directory, from)?;
+        not_mounted(&world, moved)?;
         match world.entry(directory, to) {
             Ok(replaced) if replaced == moved => return Ok(()),
             Ok(replaced) => {
+                not_mounted(&world, replaced)?;
                 replaceable(&world, moved, replaced)?;
                 world.detach(directory, to)?;
             }
@@ -128,9 +132,11 @@ impl System for SimSystem {
         let mut world = self.enter(Call::Remove, labelled(directory, name))?;
         plain_name(name)?;
         let directory = world.held(directory)?;
-        if world.node(world.entry(directory, name)?)?.body.kind() == Kind::Directory {
+        let inode = world.entry(directory, name)?;
+        if world.node(inode)?.body.kind() == Kind::Directory {
             return Err(Fault::WrongKind);
         }
+        not_mounted(&world, inode)?;
         world.detach(directory, name).map(drop)
     }
 
@@ -218,6 +224,10 @@ impl World {
     fn writable(&self, file: &SimFile) -> Result<Inode, Fault> {
         if file.writable { self.held_file(file) } else { Err(BAD_HANDLE) }
     }
+}
+
+fn not_mounted(world: &World, inode: Inode) -> Result<(), Fault> {
+    if world.node(inode)?.mount { Err(BUSY) } else { Ok(()) }
 }
 
 /// Whether a rename may put `moved` in place of `replaced`.

@@ -66,17 +66,17 @@ impl<S: Observe, H: FnMut(&CallEvent) -> HookAction + Send> Observe for Hooked<S
     fn read(&self, file: &S::File, limit: u64) -> Result<Vec<u8>, Fault> {
         self.enter(Call::Read, "")?.read(file, limit)
     }
-    fn fill(&self, file: &S::File, buffer: &mut [u8]) -> Result<usize, Fault> {
-        self.enter(Call::Read, "")?.fill(file, buffer)
-    }
-    fn resolve_link(&self, path: &AbsolutePath) -> Result<AbsolutePath, Fault> {
-        self.enter(Call::Look, path.as_str())?.resolve_link(path)
-    }
     fn look(&self, path: &AbsolutePath) -> Result<Facts, Fault> {
         self.enter(Call::Look, path.as_str())?.look(path)
     }
     fn look_beneath(&self, directory: &S::Directory, path: &RelativePath) -> Result<Facts, Fault> {
         self.enter(Call::LookBeneath, path.as_str())?.look_beneath(directory, path)
+    }
+    fn fill(&self, file: &S::File, buffer: &mut [u8]) -> Result<usize, Fault> {
+        self.enter(Call::Fill, "")?.fill(file, buffer)
+    }
+    fn resolve_link(&self, path: &AbsolutePath) -> Result<AbsolutePath, Fault> {
+        self.enter(Call::ResolveLink, path.as_str())?.resolve_link(path)
     }
     fn canonical_directory(&self, path: &AbsolutePath) -> Result<AbsolutePath, Fault> {
         self.enter(Call::CanonicalDirectory, path.as_str())?.canonical_directory(path)

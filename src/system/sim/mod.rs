@@ -43,18 +43,23 @@ pub use crash::{Content, Crash, Entries};
 pub use hooked::Hooked;
 pub use world::{Hook, World};
 
+use crate::foundation::path::AbsolutePath;
 use crate::system::{ChildFault, ChildReport, Fault};
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use world::{BAD_HANDLE, Inode, LockState};
+use world::{BAD_HANDLE, Inode, LockState, ROOT};
 
 /// A simulated system. Clones share one world.
 #[derive(Clone)]
 pub struct SimSystem {
     shared: Arc<Shared>,
-    in_child: bool,
+    child: Option<Grant>,
 }
+
+/// The directory that a child may open things beneath.
+#[derive(Clone, Copy)]
+struct Grant(Option<Inode>);
 
 struct Shared {
     world: Mutex<World>,
@@ -81,8 +86,8 @@ pub struct SimFile {
 /// Sealed bytes of a simulated system: a copy that nothing changes any more.
 pub struct SimSealed(Arc<[u8]>);
 
-/// A held advisory lock of a simulated system. As with `flock`, another open of the same file is excluded; unlike it, so
-/// is the same handle once more. Must not be dropped inside a hook.
+/// A held advisory lock of a simulated system. It excludes everybody, the same handle once more included, as the real one
+/// does. Must not be dropped inside a hook.
 pub struct SimLock {
     system: SimSystem,
     inode: Inode,
@@ -96,7 +101,7 @@ impl SimSystem {
     }
 
     fn of(world: World) -> Self {
-        Self { shared: Arc::new(Shared { world: Mutex::new(world), released: Condvar::new() }), in_child: false }
+        Self { shared: Arc::new(Shared { world: Mutex::new(world), released: Condvar::new() }), child: None }
     }
 
     /// Changes or reads the world outside of any call: neither logged nor hooked. Inside of it, and inside a hook, no
@@ -160,10 +165,11 @@ impl SimSystem {
         self.world().crash(crash)
     }
 
-    /// The same world as a sandboxed runtime process sees it: its calls are marked, and those that the sandbox forbids
-    /// fail with [`Fault::Denied`].
-    pub fn as_child(&self) -> SimSystem {
-        SimSystem { shared: Arc::clone(&self.shared), in_child: true }
+    /// The same world as a sandboxed runtime process sees it that was given this directory: its calls are marked, and
+    /// those that the sandbox forbids, absolute opens outside of the directory among them, fail with [`Fault::Denied`].
+    pub fn as_child(&self, directory: Option<&SimDirectory>) -> SimSystem {
+        let grant = Grant(directory.map(|directory| directory.inode));
+        SimSystem { shared: Arc::clone(&self.shared), child: Some(grant) }
     }
 
     fn world(&self) -> MutexGuard<'_, World> {
@@ -173,8 +179,8 @@ impl SimSystem {
     /// Begins a call: log, hook, sandbox.
     fn before(&self, call: Call, at: String) -> (MutexGuard<'_, World>, HookAction) {
         let mut world = self.world();
-        let action = world.before(call, at, self.in_child);
-        let forbidden = self.in_child && !call.works_in_child();
+        let action = world.before(call, at, self.child.is_some());
+        let forbidden = self.child.is_some() && !call.works_in_child();
         (world, if forbidden { HookAction::Fail(Fault::Denied) } else { action })
     }
 
@@ -182,6 +188,13 @@ impl SimSystem {
     fn enter(&self, call: Call, at: String) -> Result<MutexGuard<'_, World>, Fault> {
         let (world, action) = self.before(call, at);
         action.fault().map_or(Ok(world), Err)
+    }
+
+    /// Whether whoever asks may open this path at all.
+    fn granted(&self, world: &World, path: &AbsolutePath) -> Result<(), Fault> {
+        let Some(Grant(grant)) = self.child else { return Ok(()) };
+        let below = world.trail(path.as_str())?.into_iter().map(|(_, inode)| inode);
+        if std::iter::once(ROOT).chain(below).any(|inode| Some(inode) == grant) { Ok(()) } else { Err(Fault::Denied) }
     }
 }
 
@@ -225,7 +238,9 @@ impl SimSealed {
 impl Drop for SimLock {
     fn drop(&mut self) {
         let mut world = self.system.world();
-        if let Ok(node) = world.node_mut(self.inode) {
+        if let Ok(node) = world.node_mut(self.inode)
+            && matches!(node.lock, LockState::Here(_))
+        {
             node.lock = LockState::Free;
         }
         drop(world);
@@ -235,7 +250,7 @@ impl Drop for SimLock {
 
 impl fmt::Debug for SimSystem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SimSystem").field("in_child", &self.in_child).finish_non_exhaustive()
+        f.debug_struct("SimSystem").field("in_child", &self.child.is_some()).finish_non_exhaustive()
     }
 }
 

@@ -1,0 +1,171 @@
+//! One approval: record and LoadPlan → draft → question → answer → stored consent. The only way by which a consent comes
+//! to be; the facts come from the workspace and the asset, never from whoever asks.
+
+use crate::capability::home::Homes;
+use crate::capability::root::PinnedRoot;
+use crate::capability::snapshot::{self, SealedSnapshot};
+use crate::capability::workspace::{self, Located, RecordBytes};
+use crate::consent::document;
+use crate::consent::draft::{ConsentDraft, DraftFacts};
+use crate::consent::prompt;
+use crate::consent::store::ConsentFile;
+use crate::delegate::Delegate;
+use crate::foundation::digest::Digest;
+use crate::foundation::load_plan::LoadPlan;
+use crate::foundation::path::{AbsolutePath, RelativePath};
+use crate::foundation::record::{Attachment, Record};
+use crate::foundation::refusal::{Reason, Refusal};
+use crate::system::{Cancel, NoTerminal, System};
+
+/// What the person's command line says.
+#[derive(Clone, Debug)]
+pub struct ApprovalRequest<'a> {
+    /// Where to look for the workspace.
+    pub cwd: &'a str,
+    /// Which attachment, where several are enabled.
+    pub attachment: Option<&'a str>,
+    /// The root that the server will be pinned to; the workspace itself by default.
+    pub host_root: Option<&'a str>,
+    /// The host.
+    pub host_id: &'a str,
+    /// The named destination.
+    pub processor: &'a str,
+    /// The capsule profile.
+    pub profile: &'a str,
+    /// `HOME`.
+    pub home: Option<&'a str>,
+    /// The broker's state directory, which no host root may contain.
+    pub state: &'a AbsolutePath,
+}
+
+/// How the question ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Approval {
+    /// Allowed and stored.
+    Allowed {
+        /// The stored document's digest.
+        consent: Digest,
+    },
+    /// Declined; nothing was changed.
+    Declined,
+    /// There is no terminal to ask on; nothing was changed.
+    NoTerminal,
+}
+
+/// A question about one attachment of one workspace, ready to be asked.
+pub struct Question<S: System> {
+    draft: ConsentDraft,
+    workspace: Located<S>,
+    record: RecordBytes,
+}
+
+impl<S: System> Question<S> {
+    /// Gathers the facts. Refuses where there is no workspace, no single enabled attachment, where the stored asset is
+    /// not the approved one, or where the host root would be refused by the server.
+    pub fn prepare(system: &S, request: &ApprovalRequest<'_>) -> Result<Self, Refusal> {
+        let workspace =
+            workspace::locate(system, request.cwd, None, request.home)?.ok_or(Reason::ConsentWorkspaceMissing)?;
+        let here = RelativePath::default();
+        let record = workspace::read_record(system, &workspace.directory, &here).map_err(|_| Reason::RecordUnsafe)?;
+        let attachment = choose(&Record::read(&record.bytes)?, request.attachment)?;
+        let plan = plan(system, &workspace, &attachment)?;
+        let host_root = host_root(system, request, &workspace)?;
+        let draft = ConsentDraft::new(facts(request, &workspace, host_root, &attachment, &plan))?;
+        Ok(Self { draft, workspace, record })
+    }
+
+    /// The text that the person sees.
+    pub fn text(&self, details: bool) -> String {
+        prompt::question(&self.draft, details)
+    }
+
+    /// The facts that the consent will bind.
+    pub fn draft(&self) -> &ConsentDraft {
+        &self.draft
+    }
+
+    /// Asks on the person's terminal, and stores an allowance in the file. What changed while the person was reading is
+    /// refused with `approval_binding_changed`.
+    pub fn ask(self, system: &S, file: &AbsolutePath, details: bool) -> Result<Approval, Refusal> {
+        // Looked at first: nobody is asked for what could not be stored.
+        let target = ConsentFile::create(system, file)?;
+        match system.ask(&self.text(details)) {
+            Err(NoTerminal) => return Ok(Approval::NoTerminal),
+            Ok(answer) if !prompt::allows(&answer) => return Ok(Approval::Declined),
+            Ok(_) => {}
+        }
+        let now = workspace::read_record(system, &self.workspace.directory, &RelativePath::default());
+        if now.map(|now| now.digest) != Ok(self.record.digest) {
+            return Err(Reason::ApprovalDrift.into());
+        }
+        self.workspace.assert_unchanged(system)?;
+        let mut random = [0; 16];
+        system.random(&mut random).map_err(|_| Reason::WriteFailed)?;
+        let bytes = self.draft.facts(document::nonce(random)).bytes();
+        Ok(Approval::Allowed { consent: target.install(system, &bytes)? })
+    }
+}
+
+/// The attachment that is meant: the named one, else the only enabled one.
+fn choose(record: &Record, id: Option<&str>) -> Result<Attachment, Refusal> {
+    let mut enabled = record.attachments().iter().filter(|entry| entry.enabled && id.is_none_or(|id| entry.id == id));
+    match (enabled.next(), enabled.count()) {
+        (Some(only), 0) => Ok(only.clone()),
+        (first, more) => Err(Refusal::labelled(
+            Reason::ConsentAttachmentAmbiguous,
+            format!(
+                "Host processing consent requires exactly one enabled workspace attachment; found {}.",
+                usize::from(first.is_some()) + more
+            ),
+        )),
+    }
+}
+
+/// The plan of the stored asset, whose bytes and identity must be the recorded ones.
+fn plan<S: System>(system: &S, workspace: &Located<S>, attachment: &Attachment) -> Result<LoadPlan, Refusal> {
+    let path = snapshot::place(&attachment.asset).ok_or(Reason::Internal)?;
+    let snapshot = SealedSnapshot::seal(system, &workspace.directory, &path, attachment.asset.digest)?;
+    let plan = Delegate::embedded().plan(system, &workspace.directory, &snapshot, &Cancel::new())?.value;
+    let same = plan.asset_id() == Some(&attachment.asset.id) && plan.asset_version() == Some(&attachment.asset.version);
+    if same && plan.is_usable() { Ok(plan) } else { Err(Reason::SnapshotOtherIdentity.into()) }
+}
+
+/// The root that the consent binds, under the same rules as a server's.
+fn host_root<S: System>(
+    system: &S,
+    request: &ApprovalRequest<'_>,
+    workspace: &Located<S>,
+) -> Result<AbsolutePath, Refusal> {
+    let root = match request.host_root {
+        None => workspace.root.clone(),
+        Some(text) => PinnedRoot::canonical_cwd(system, text)?,
+    };
+    let homes = Homes::find(system, request.home)?;
+    PinnedRoot::pin(system, Some(root.as_str()), &homes, request.state)?;
+    Ok(root)
+}
+
+fn facts<S: System>(
+    request: &ApprovalRequest<'_>,
+    workspace: &Located<S>,
+    host_root: AbsolutePath,
+    attachment: &Attachment,
+    plan: &LoadPlan,
+) -> DraftFacts {
+    DraftFacts {
+        asset_title: plan.title().unwrap_or_default().to_owned(),
+        asset_id: attachment.asset.id.clone(),
+        asset_version: attachment.asset.version.clone(),
+        asset_digest: attachment.asset.digest,
+        attachment_id: attachment.id.clone(),
+        role: attachment.role.clone(),
+        applies_to: attachment.scope.applies_to.clone(),
+        does_not_apply_to: attachment.scope.does_not_apply_to.clone(),
+        scope_digest: attachment.scope_digest(),
+        workspace: workspace.root.clone(),
+        host_root,
+        host_id: request.host_id.to_owned(),
+        processor: request.processor.to_owned(),
+        profile: request.profile.to_owned(),
+    }
+}

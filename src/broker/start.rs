@@ -1,0 +1,100 @@
+//! Starting a broker: everything that is bound once, before the first request. A bad root, HOME or runtime stops the
+//! start; a missing consent or journal does not, each load then says so.
+
+use crate::broker::checks::{Checks, Enforced};
+use crate::capability::home::Homes;
+use crate::capability::root::PinnedRoot;
+use crate::capability::state;
+use crate::consent::store::ConsentSource;
+use crate::delegate::Delegate;
+use crate::foundation::path::AbsolutePath;
+use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::text;
+use crate::journal::Journal;
+use crate::system::sim::SimSystem;
+use crate::system::{Fault, System};
+
+/// The coordinates that the environment names, read once at start.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// `KDNA_MCP_WORKSPACE_ROOT`.
+    pub workspace_root: Option<String>,
+    /// `KDNA_MCP_HOST_ID`.
+    pub host_id: Option<String>,
+    /// `KDNA_MCP_HOST_PROCESSING_CONSENT_FILE`.
+    pub consent_file: Option<String>,
+    /// `KDNA_MCP_AUTHORIZATION_FILE`.
+    pub authorization_file: Option<String>,
+    /// `KDNA_BROKER_STATE_DIR`.
+    pub state_directory: Option<String>,
+    /// `HOME`.
+    pub home: Option<String>,
+}
+
+/// A started broker: the pinned root and everything else that a load is judged by.
+pub struct Broker<S: System> {
+    pub(super) system: S,
+    pub(super) root: PinnedRoot<S>,
+    pub(super) homes: Homes,
+    pub(super) host_id: Option<String>,
+    pub(super) consent: ConsentSource<S>,
+    pub(super) authorization: Option<String>,
+    pub(super) delegate: Delegate,
+    pub(super) journal: Option<Journal<S>>,
+    pub(super) checks: Box<dyn Checks>,
+}
+
+impl<S: System> Broker<S> {
+    /// Binds everything. Refuses with `host_root_invalid` or `state_directory_invalid`; a journal that cannot be opened
+    /// makes loads refuse later, not the start.
+    pub fn start(system: S, settings: Settings, delegate: Delegate) -> Result<Self, Refusal> {
+        let homes = Homes::find(&system, settings.home.as_deref())?;
+        let state_path = state::state_path(&system, settings.state_directory.as_deref())?;
+        let root = PinnedRoot::pin(&system, settings.workspace_root.as_deref(), &homes, &state_path)?;
+        let consent = ConsentSource::bind(&system, settings.consent_file.as_deref(), root.identity());
+        let journal = state::open_state(&system, &state_path).and_then(|state| Journal::open(&system, &state)).ok();
+        let broker = Self {
+            root,
+            homes,
+            host_id: settings.host_id,
+            consent,
+            authorization: settings.authorization_file.filter(|text| !text.is_empty()),
+            delegate,
+            journal,
+            checks: Box::new(Enforced),
+            system,
+        };
+        broker.journal_start();
+        Ok(broker)
+    }
+
+    /// The pinned root's path.
+    pub fn root_path(&self) -> &AbsolutePath {
+        self.root.path()
+    }
+
+    /// The host's identifier, if it is one.
+    pub(super) fn checked_host_id(&self) -> Result<&str, Refusal> {
+        self.host_id.as_deref().filter(|id| text::is_host_id(id)).ok_or_else(|| Reason::HostIdInvalid.into())
+    }
+
+    /// A managed policy that this version cannot read is never ignored.
+    pub(super) fn refuse_unread_policy(&self) -> Result<(), Refusal> {
+        let path = AbsolutePath::parse(MANAGED_POLICY).map_err(|_| Reason::Internal)?;
+        match self.system.look(&path) {
+            Err(Fault::NotFound | Fault::WrongKind) => Ok(()),
+            _ => Err(Reason::ManagedPolicyUnread.into()),
+        }
+    }
+}
+
+/// Where whoever manages the machine may narrow what is allowed.
+const MANAGED_POLICY: &str = "/etc/kdna-broker/policy.json";
+
+impl Broker<SimSystem> {
+    /// The same broker with other checks. Only over the simulated system: there is no such door in a real one.
+    #[must_use]
+    pub fn with_checks(self, checks: Box<dyn Checks>) -> Self {
+        Self { checks, ..self }
+    }
+}

@@ -1,0 +1,268 @@
+//! `kdna plan-load | load | inspect | validate`: the file is opened, bounded and sealed here and parsed in the sandboxed
+//! worker. Texts and statuses are the recorded ones (docs/contract/commands.md). Never parses an asset itself.
+
+use crate::cli::grammar::{Arguments, Options};
+use crate::cli::outcome::Outcome;
+use crate::delegate::Delegate;
+use crate::delegate::contract::{LoadRequest, PlanRequest, Request};
+use crate::foundation::limits;
+use crate::foundation::path::AbsolutePath;
+use crate::foundation::refusal::Refusal;
+use crate::foundation::text::display;
+use crate::system::{Cancel, ChildReport, Fault, Kind, System};
+use std::io::Read;
+use zeroize::Zeroizing;
+
+const PLAN: Options = options(&["--has-password", "--json"], &["--entitlement-status"]);
+const LOAD: Options = options(
+    &["--password-stdin", "--has-password"],
+    &["--profile", "--as", "--entitlement-status", "--remote-server", "--task", "--context", "--mode"],
+);
+const INSPECT: Options = options(&["--json"], &[]);
+const VALIDATE: Options = options(&["--runtime", "--has-password", "--json"], &["--entitlement-status"]);
+
+const fn options(flags: &'static [&'static str], values: &'static [&'static str]) -> Options {
+    Options { flags, values, repeatable: &[], flags_once: true }
+}
+
+const NOT_PACKAGED: &str = "An explicit regular packaged .kdna file is required.";
+const NOT_CONTAINER: &str = "Target is not a KDNA container or source directory.";
+const PASSWORD_ARGUMENT: &str =
+    "--password is not supported because it exposes secrets in process arguments. Use --password-stdin.";
+
+/// `kdna plan-load`.
+pub(crate) fn plan_load<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
+    refuse_password_argument(words)?;
+    let arguments = PLAN.parse(words).map_err(|text| Outcome::usage(&text))?;
+    let file = one_file(
+        &arguments,
+        "Usage: kdna plan-load <file.kdna> [--json] [--has-password] [--entitlement-status <status>]",
+    )?;
+    let (sealed, path) = seal_packaged(system, file, NOT_PACKAGED)?;
+    let request = Request::PlanLoad(plan_request(&arguments, Some(&path))?);
+    run(system, request, &sealed, b"", NOT_PACKAGED)
+}
+
+/// `kdna load`.
+pub(crate) fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
+    refuse_password_argument(words)?;
+    let arguments = LOAD.parse(words).map_err(|text| Outcome::usage(&text))?;
+    let file = one_file(
+        &arguments,
+        "Usage: kdna load <file.kdna> [--profile <profile>] [--as <format>] [--password-stdin] [--audit]",
+    )?;
+    let (sealed, _) = seal_packaged(system, file, NOT_PACKAGED)?;
+    // Bytes that are no container speak before the options do, so the worker plans first.
+    let probe = plan_of(system, &sealed)?;
+    if probe.exit == 2 {
+        return Err(Outcome::usage(NOT_PACKAGED));
+    }
+    if arguments.has("--has-password") {
+        return Err(Outcome::usage("--has-password is a plan-load diagnostic only. Load requires --password-stdin."));
+    }
+    let profile = arguments.value("--profile").unwrap_or("compact");
+    if !["index", "compact", "scenario", "full", "minimal"].contains(&profile) {
+        return Err(Outcome::usage("Invalid load profile."));
+    }
+    match arguments.value("--as").unwrap_or("json") {
+        "json" => {}
+        "prompt" | "raw" => return Err(Outcome::usage("This version prints load results as json only.")),
+        _ => return Err(Outcome::usage("Invalid output format.")),
+    }
+    let entitlement_status = entitlement_status(&arguments)?;
+    refuse_remote(&probe, &arguments)?;
+    let password = if arguments.has("--password-stdin") { Some(read_password()?) } else { None };
+    let request = Request::Load(LoadRequest {
+        profile: profile.to_owned(),
+        password: password.as_ref().is_some_and(|password| !password.is_empty()),
+        entitlement_status,
+        loaded_at: system.now(),
+        snapshot: None,
+    });
+    run(system, request, &sealed, password.as_deref().map_or(&b""[..], Vec::as_slice), NOT_PACKAGED)
+}
+
+/// `kdna inspect`.
+pub(crate) fn inspect<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
+    let arguments = INSPECT.parse(words).map_err(|text| Outcome::usage(&text))?;
+    let file = one_file(&arguments, "Usage: kdna inspect <file.kdna|source-dir>")?;
+    let (sealed, _) = seal_packaged(system, file, NOT_CONTAINER)?;
+    run(system, Request::Inspect, &sealed, b"", NOT_CONTAINER)
+}
+
+/// `kdna validate`.
+pub(crate) fn validate<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
+    let arguments = VALIDATE.parse(words).map_err(|text| Outcome::usage(&text))?;
+    let file = one_file(
+        &arguments,
+        "Usage: kdna validate <file.kdna|source-dir> [--runtime] [--has-password] [--entitlement-status <status>]",
+    )?;
+    let (sealed, path) = seal_packaged(system, file, NOT_CONTAINER)?;
+    let plan = if arguments.has("--runtime") { Some(plan_request(&arguments, Some(&path))?) } else { None };
+    run(system, Request::Validate(plan), &sealed, b"", NOT_CONTAINER)
+}
+
+/// A LoadPlan of a file that was opened for another command (`attach`), as the worker prints it.
+pub(crate) fn plan_of<S: System>(system: &S, sealed: &S::Sealed) -> Result<ChildReport, Refusal> {
+    Delegate::embedded().run_sealed(system, Request::PlanLoad(PlanRequest::default()), sealed, b"", &Cancel::new())
+}
+
+fn refuse_password_argument(words: &[String]) -> Result<(), Outcome> {
+    let given = words.iter().any(|word| word == "--password" || word.starts_with("--password="));
+    if given { Err(Outcome::usage(PASSWORD_ARGUMENT)) } else { Ok(()) }
+}
+
+fn one_file<'a>(arguments: &'a Arguments, usage: &str) -> Result<&'a str, Outcome> {
+    arguments.only_positional().ok_or_else(|| Outcome::usage(usage))
+}
+
+fn plan_request(arguments: &Arguments, path: Option<&AbsolutePath>) -> Result<PlanRequest, Outcome> {
+    Ok(PlanRequest {
+        source_path: path.map(|path| path.as_str().to_owned()),
+        has_password: arguments.has("--has-password"),
+        entitlement_status: entitlement_status(arguments)?,
+        snapshot: None,
+    })
+}
+
+fn entitlement_status(arguments: &Arguments) -> Result<Option<String>, Outcome> {
+    match arguments.value("--entitlement-status") {
+        None => Ok(None),
+        Some(status @ ("active" | "expired" | "revoked" | "offline_grace")) => Ok(Some(status.to_owned())),
+        Some(_) => Err(Outcome::usage("Invalid --entitlement-status. Use active, expired, revoked, or offline_grace.")),
+    }
+}
+
+/// Opens, bounds and seals a file that the person named. The directory above may be reached through links, as with any
+/// command line; the file itself may not be one.
+fn seal_packaged<S: System>(system: &S, file: &str, irregular: &str) -> Result<(S::Sealed, AbsolutePath), Outcome> {
+    let missing = || Outcome::usage(&format!("File not found: {}", display(file, limits::TEXT_UNITS)));
+    let base = system.working_directory().map_err(|_| missing())?;
+    let path = base.resolve(file).ok_or_else(missing)?;
+    let facts = match system.look(&path) {
+        Err(Fault::NotFound | Fault::WrongKind) if irregular == NOT_PACKAGED => return Err(missing()),
+        other => other.map_err(|_| Outcome::usage(irregular))?,
+    };
+    if facts.kind != Kind::Regular {
+        return Err(Outcome::usage(irregular));
+    }
+    let sealed = open_named(system, &path).and_then(|file| match facts.size {
+        0 => Err(Fault::WrongKind),
+        _ => system.seal(&file, limits::SNAPSHOT_BYTES),
+    });
+    sealed.map(|(sealed, _)| (sealed, path)).map_err(|_| Outcome::usage(irregular))
+}
+
+/// Opens a file by the path that a person typed: links above it are followed once, the file itself is not.
+pub(crate) fn open_named<S: System>(system: &S, path: &AbsolutePath) -> Result<S::File, Fault> {
+    let (parent, name) = path.split_last().ok_or(Fault::WrongKind)?;
+    let parent = match system.canonical_directory(&parent) {
+        Err(Fault::Link) => system.canonical_directory(&system.resolve_link(&parent)?)?,
+        other => other?,
+    };
+    system.open_file_in(&system.open_directory(&parent)?, name)
+}
+
+/// Remote assets are never fetched: the recorded refusals.
+fn refuse_remote(plan: &ChildReport, arguments: &Arguments) -> Result<(), Outcome> {
+    let document = crate::foundation::json::read_strict(&plan.output, limits::RUNTIME_REPLY_DEPTH).ok();
+    let remote = document.as_ref().and_then(|plan| plan.get("access")?.as_str()) == Some("remote");
+    if remote && arguments.value("--remote-server").is_none() {
+        return Err(Outcome::usage("This remote asset requires --remote-server or KDNA_REMOTE_SERVER.").exiting(3));
+    }
+    if remote {
+        return Err(Outcome::usage("This version never contacts a remote server."));
+    }
+    if arguments.value("--remote-server").is_some() {
+        return Err(Outcome::usage("--remote-server applies only to remote assets."));
+    }
+    Ok(())
+}
+
+/// The password from standard input, by the recorded rule: one final line end is dropped, a byte order mark too.
+fn read_password() -> Result<Zeroizing<Vec<u8>>, Outcome> {
+    use std::io::IsTerminal;
+    let mut input = std::io::stdin().lock();
+    if input.is_terminal() {
+        return Err(Outcome::usage("--password-stdin requires the password to be piped in on stdin."));
+    }
+    let room = usize::try_from(limits::PASSWORD_FILE_BYTES).unwrap_or_default() + 1;
+    let mut buffer = Zeroizing::new(vec![0; room]);
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match input.read(rest) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return Err(Outcome::usage("Password input could not be read.")),
+        }
+    }
+    let too_large = filled == room;
+    buffer.truncate(filled);
+    if buffer.last() == Some(&b'\n') {
+        buffer.pop();
+        if buffer.last() == Some(&b'\r') {
+            buffer.pop();
+        }
+    }
+    match buffer.len() {
+        0 => Err(Outcome::usage("Password input is empty.")),
+        length if too_large || length > limits::PASSWORD_BYTES => {
+            Err(Outcome::usage("Password input exceeds the size limit."))
+        }
+        _ if std::str::from_utf8(&buffer).is_err() => Err(Outcome::usage("Password input must be strict UTF-8.")),
+        _ => {
+            if buffer.starts_with("\u{feff}".as_bytes()) {
+                buffer.drain(..3);
+            }
+            Ok(buffer)
+        }
+    }
+}
+
+fn run<S: System>(
+    system: &S,
+    request: Request,
+    sealed: &S::Sealed,
+    input: &[u8],
+    unrecognised: &str,
+) -> Result<Outcome, Outcome> {
+    let report = Delegate::embedded().run_sealed(system, request, sealed, input, &Cancel::new())?;
+    Ok(judge(&report, unrecognised))
+}
+
+fn judge(report: &ChildReport, unrecognised: &str) -> Outcome {
+    let exit = u8::try_from(report.exit).unwrap_or(1);
+    match String::from_utf8(report.output.clone()) {
+        Ok(output) if !output.is_empty() => Outcome { output, errors: String::new(), exit },
+        _ if exit == 2 => Outcome::usage(unrecognised),
+        _ => Outcome::failed(match failure_code(&report.errors) {
+            Some(code) => format!("Error: operation failed safely [{code}]."),
+            None => "Error: operation failed safely.".to_owned(),
+        }),
+    }
+}
+
+/// The worker's one word, if it has the form of a code; anything else is not shown.
+fn failure_code(errors: &[u8]) -> Option<&str> {
+    let word = std::str::from_utf8(errors).ok()?;
+    let plain = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    (!word.is_empty()
+        && word.len() <= 64
+        && word.starts_with(|first: char| first.is_ascii_uppercase())
+        && word.bytes().all(plain))
+    .then_some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::failure_code;
+
+    #[test]
+    fn only_a_code_is_ever_shown_of_what_the_worker_says() {
+        assert_eq!(failure_code(b"KDNA_DECRYPT_FAILED"), Some("KDNA_DECRYPT_FAILED"));
+        for foreign in [&b""[..], b"KDNA X", b"\x1b[2J", b"_X", b"kdna", b"A\n", &[b'A'; 65]] {
+            assert_eq!(failure_code(foreign), None);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `kdna-broker`: the server, the consent question and the demonstration.
+
+use crate::broker::{Broker, VERSION};
+use crate::cli::environment::Environment;
+use crate::cli::grammar::Options;
+use crate::cli::outcome::Outcome;
+use crate::cli::{consent, demo, help, owner};
+use crate::delegate::Delegate;
+use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::text::display;
+use crate::mcp::{self, ServeOptions, ToolNames};
+use crate::system::os::{self, OsSystem};
+use std::sync::Arc;
+
+/// Runs one command.
+pub(crate) fn run(environment: &Environment) -> Outcome {
+    let (command, words) = match environment.arguments.split_first() {
+        None => ("help", &[][..]),
+        Some((command, words)) => (command.as_str(), words),
+    };
+    match command {
+        "mcp" => serve(environment, words),
+        "consent" => consent::run(environment, words),
+        "demo" => demo::run(environment, words),
+        "help" | "--help" | "-h" => {
+            owner::alone(command, words, Outcome { output: help::BROKER.to_owned(), ..Outcome::default() })
+        }
+        "version" | "--version" | "-v" => owner::alone(command, words, Outcome::text(VERSION)),
+        other => Outcome::usage(&format!("command is not in the approved allowlist: {}", display(other, 64))),
+    }
+}
+
+const SERVE: Options = Options { flags: &[], values: &["--tool-names"], repeatable: &[], flags_once: true };
+
+fn serve(environment: &Environment, words: &[String]) -> Outcome {
+    let arguments = match SERVE.parse(words) {
+        Ok(arguments) if arguments.positionals().is_empty() => arguments,
+        Ok(_) => return Outcome::usage("Usage: kdna-broker mcp [--tool-names dotted|portable]"),
+        Err(text) => return Outcome::usage(&text),
+    };
+    let Some(tool_names) = ToolNames::parse(arguments.value("--tool-names").unwrap_or("dotted")) else {
+        return Outcome::usage("Invalid --tool-names. Use dotted or portable.");
+    };
+    match start(environment) {
+        Ok(broker) => {
+            let options = ServeOptions { tool_names, server_version: VERSION.to_owned() };
+            let served = mcp::serve(std::io::stdin(), std::io::stdout(), Arc::new(broker), options);
+            Outcome { exit: served.exit_code(), ..Outcome::default() }
+        }
+        Err(refusal) => startup_failure(&refusal),
+    }
+}
+
+fn start(environment: &Environment) -> Result<Broker<OsSystem>, Refusal> {
+    if cfg!(not(feature = "runtime")) {
+        return Err(Reason::RuntimeAbsent.into());
+    }
+    os::start::check_platform().map_err(|_| Reason::KernelTooOld)?;
+    Broker::start(OsSystem::new(), environment.settings.clone(), Delegate::embedded())
+}
+
+/// One line: the recorded phrase, the reason, the remedy. Exit 1, nothing on standard output.
+fn startup_failure(refusal: &Refusal) -> Outcome {
+    Outcome::failed(format!(
+        "Error: [{}] {} ({}) {}",
+        refusal.code(),
+        refusal.message(),
+        refusal.reason(),
+        refusal.remedy()
+    ))
+}

@@ -1,0 +1,31 @@
+//! `kdna-broker demo`: the main job, end to end and for real, in a temporary workspace that is removed at the end. Every
+//! step says what it expects; the exit is 0 only if each one ended so. Simulates nothing.
+
+mod screen;
+mod steps;
+
+use crate::cli::environment::Environment;
+use crate::cli::outcome::Outcome;
+use crate::foundation::refusal::Reason;
+use crate::system::os;
+use screen::Screen;
+use steps::Demo;
+
+/// Runs it.
+pub(crate) fn run(_: &Environment, words: &[String]) -> Outcome {
+    if !words.is_empty() {
+        return Outcome::usage("Usage: kdna-broker demo");
+    }
+    if os::start::check_platform().is_err() {
+        return Outcome::refused(&Reason::KernelTooOld.into());
+    }
+    let mut screen = Screen::new();
+    let ended = Demo::prepare().and_then(|mut demo| demo.run(&mut screen));
+    match ended {
+        Ok(()) => {
+            screen.end("Every step ended as it should.");
+            Outcome::default()
+        }
+        Err(what) => Outcome::failed(format!("Error: the demonstration did not end as it should: {what}.")),
+    }
+}

@@ -1,0 +1,46 @@
+//! The environment and the command line, read once, as text. What is not UTF-8 counts as unset or is refused by the
+//! grammar; nothing is repaired.
+
+use crate::broker::Settings;
+
+/// Everything that the process was given.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    /// The name the program was started by; empty for an empty argument vector.
+    pub(crate) program: String,
+    /// The arguments after it.
+    pub(crate) arguments: Vec<String>,
+    /// The coordinates.
+    pub(crate) settings: Settings,
+}
+
+impl Environment {
+    /// Reads the process's own.
+    pub(crate) fn read() -> Self {
+        let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        let program = words.next().unwrap_or_default();
+        Self {
+            program,
+            arguments: words.collect(),
+            settings: Settings {
+                workspace_root: variable("KDNA_MCP_WORKSPACE_ROOT"),
+                host_id: variable("KDNA_MCP_HOST_ID"),
+                consent_file: variable("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE"),
+                authorization_file: variable("KDNA_MCP_AUTHORIZATION_FILE"),
+                state_directory: variable("KDNA_BROKER_STATE_DIR"),
+                home: variable("HOME"),
+            },
+        }
+    }
+
+    /// Whether the program was started by this name.
+    pub(crate) fn program_is(&self, name: &str) -> bool {
+        self.program.rsplit('/').next() == Some(name)
+    }
+}
+
+/// A variable that is set. One that is not UTF-8 keeps a text that no rule accepts, so that it refuses and is not taken
+/// for unset.
+fn variable(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.into_string().unwrap_or_else(|_| "\0".to_owned()))
+}

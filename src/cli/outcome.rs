@@ -1,0 +1,78 @@
+//! What a command ends with: text for standard output, text for standard error, an exit status. The one place that
+//! writes to the standard streams, apart from the server's own transport.
+
+use crate::foundation::json::write;
+use crate::foundation::refusal::Refusal;
+use crate::foundation::value::Value;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// The end of a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Standard output, whole.
+    pub(crate) output: String,
+    /// Standard error, whole.
+    pub(crate) errors: String,
+    /// The exit status.
+    pub(crate) exit: u8,
+}
+
+impl Outcome {
+    /// A document as the contract prints it.
+    pub(crate) fn document(value: &Value) -> Self {
+        match write::pretty(value) {
+            Ok(output) => Self { output, ..Self::default() },
+            Err(_) => Self::failed("Error: operation failed safely.".to_owned()),
+        }
+    }
+
+    /// Plain text.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        let mut output = text.into();
+        output.push('\n');
+        Self { output, ..Self::default() }
+    }
+
+    /// A refused command: `Error: [code] message`, and what to do about it on a second line; exit 2.
+    pub(crate) fn refused(refusal: &Refusal) -> Self {
+        Self::error(format!("Error: [{}] {}\n{}", refusal.code(), refusal.message(), refusal.remedy()), 2)
+    }
+
+    /// A command line that cannot be understood: the recorded text; exit 2.
+    pub(crate) fn usage(text: &str) -> Self {
+        Self::error(format!("Error: {text}"), 2)
+    }
+
+    /// A failure; exit 1.
+    pub(crate) fn failed(text: String) -> Self {
+        Self::error(text, 1)
+    }
+
+    /// One text on standard error and a status.
+    pub(crate) fn error(text: String, exit: u8) -> Self {
+        let mut errors = text;
+        errors.push('\n');
+        Self { errors, exit, ..Self::default() }
+    }
+
+    /// The same with another status.
+    #[must_use]
+    pub(crate) fn exiting(self, exit: u8) -> Self {
+        Self { exit, ..self }
+    }
+
+    /// Writes and gives the status. A standard output that cannot take the text is a failure.
+    pub(crate) fn finish(self) -> ExitCode {
+        let mut output = std::io::stdout().lock();
+        let written = output.write_all(self.output.as_bytes()).and_then(|()| output.flush());
+        let _ = std::io::stderr().lock().write_all(self.errors.as_bytes());
+        if written.is_err() && self.exit == 0 { ExitCode::FAILURE } else { ExitCode::from(self.exit) }
+    }
+}
+
+impl From<Refusal> for Outcome {
+    fn from(refusal: Refusal) -> Self {
+        Self::refused(&refusal)
+    }
+}

@@ -1,0 +1,164 @@
+//! The runtime worker: confines itself before its first read of foreign bytes, says how, then serves exactly one request
+//! and exits. It has no environment, no arguments but its own flag, no terminal and no network; what it learns comes in
+//! on its standard input.
+//!
+//! Exit: what the public command would exit with. Standard error: at most one word, the closed code of a failure.
+
+use crate::delegate::contract::{LoadRequest, PlanRequest, Request, ResolveRequest};
+use crate::foundation::digest::Digest;
+use crate::foundation::json::write;
+use crate::foundation::limits;
+use crate::foundation::value::Value;
+use crate::runtime::resolver::{self, Inspector, NotAnAsset, Selection, TaskSource};
+use crate::runtime::{self, EntitlementStatus, InputKind, LoadProfile, PlanInput, RuntimeFault};
+use crate::system::Observe;
+use crate::system::os::{OsSystem, confine, worker_io};
+
+/// The one argument of a worker.
+pub(crate) const FLAG: &str = "--runtime-worker";
+
+/// If this process was started as a worker: serve and exit.
+pub(crate) fn serve_if_asked() {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == FLAG) && words.next().is_none() {
+        std::process::exit(serve());
+    }
+}
+
+/// Confinement first, everything else after it.
+fn serve() -> i32 {
+    let Some(parent) = worker_io::parent_id() else { return FAILED };
+    // The broker starts a worker in `/` exactly when it gives it no directory to read beneath.
+    let readable = OsSystem::confined().working_directory().is_ok_and(|path| !path.is_filesystem_root());
+    match confine::confine(readable, None, parent) {
+        Ok(level) => {
+            if worker_io::ready(level).is_err() {
+                return FAILED;
+            }
+        }
+        Err(measure) => {
+            let _ = worker_io::refused(measure);
+            return FAILED;
+        }
+    }
+    let Ok(input) = worker_io::receive() else { return FAILED };
+    let Some(request) = Request::read(&input.request) else { return FAILED };
+    let bytes = match input.sealed.as_ref().map(|sealed| worker_io::read_sealed(sealed, limits::SNAPSHOT_BYTES)) {
+        Some(Ok(bytes)) => bytes,
+        Some(Err(_)) => return FAILED,
+        None => Vec::new(),
+    };
+    finish(answer(&request, &bytes, &input.input))
+}
+
+/// The status of a failure without a document.
+const FAILED: i32 = 1;
+/// The status of bytes that are no container at all.
+const UNRECOGNISED: i32 = 2;
+
+/// A printed document and its status, or the closed code of a failure and its status.
+type Reply = Result<(Value, i32), (Option<&'static str>, i32)>;
+
+fn answer(request: &Request, bytes: &[u8], input: &[u8]) -> Reply {
+    if let Request::Resolve(request) = request {
+        return resolve(request, input);
+    }
+    if !runtime::recognise(bytes) {
+        return Err((None, UNRECOGNISED));
+    }
+    match request {
+        Request::PlanLoad(request) => plan(request, bytes),
+        Request::Load(request) => load(request, bytes, input),
+        Request::Inspect => runtime::inspect(bytes).map(|document| (document, 0)).map_err(failure),
+        Request::Validate(plan) => {
+            let plan = plan.as_ref().map(plan_input);
+            runtime::validate(bytes, plan.as_ref()).map(|(document, exit)| (document, i32::from(exit))).map_err(failure)
+        }
+        Request::Resolve(_) => Err((None, FAILED)),
+    }
+}
+
+fn failure(fault: RuntimeFault) -> (Option<&'static str>, i32) {
+    (fault.code(), FAILED)
+}
+
+fn plan_input(request: &PlanRequest) -> PlanInput<'_> {
+    PlanInput {
+        has_password: request.has_password,
+        entitlement_status: request.entitlement_status.as_deref().and_then(EntitlementStatus::parse),
+        source_path: request.source_path.as_deref(),
+    }
+}
+
+fn plan(request: &PlanRequest, bytes: &[u8]) -> Reply {
+    let document = runtime::plan(bytes, &plan_input(request)).map_err(failure)?;
+    let exit =
+        match (document.get("state").and_then(Value::as_str), document.get("can_load_now").and_then(Value::as_bool)) {
+            (Some("invalid"), _) => 1,
+            (_, Some(true)) => 0,
+            _ => 3,
+        };
+    Ok((document, exit))
+}
+
+fn load(request: &LoadRequest, bytes: &[u8], input: &[u8]) -> Reply {
+    let profile = LoadProfile::parse(&request.profile).ok_or((None, FAILED))?;
+    let status = request.entitlement_status.as_deref().and_then(EntitlementStatus::parse);
+    let password = request.password.then_some(input);
+    runtime::load(bytes, profile, password, status, request.loaded_at, InputKind::PackagedFile)
+        .map(|document| (document, 0))
+        .map_err(failure)
+}
+
+fn resolve(request: &ResolveRequest, task: &[u8]) -> Reply {
+    let system = OsSystem::confined();
+    let directory = system.start_directory().map_err(|_| (None, FAILED))?;
+    let order = resolver::ResolveRequest {
+        workspace: request.workspace.clone(),
+        display_root: request.display_root.clone(),
+        absolute_root: request.absolute_root.clone(),
+        task,
+        task_source: TaskSource::Stdin,
+        selection: selection(request)?,
+        defer_password: request.defer_password,
+    };
+    resolver::resolve(&system, &directory, &order, &Embedded)
+        .map(|document| (document, 0))
+        .map_err(|_| (None, UNRECOGNISED))
+}
+
+/// The selection's digests, as digests.
+fn selection(request: &ResolveRequest) -> Result<Option<Selection>, (Option<&'static str>, i32)> {
+    let Some((attachment_id, task_digest, plan_digest)) = &request.selection else { return Ok(None) };
+    let digest = |text: &String| Digest::parse(text).ok_or((None, UNRECOGNISED));
+    Ok(Some(Selection {
+        attachment_id: attachment_id.clone(),
+        task_digest: digest(task_digest)?,
+        plan_digest: plan_digest.as_ref().map(digest).transpose()?,
+    }))
+}
+
+/// Plans a snapshot inside this process: it is the sandboxed one.
+struct Embedded;
+
+impl Inspector for Embedded {
+    fn plan(&self, bytes: &[u8]) -> Result<Value, NotAnAsset> {
+        if !runtime::recognise(bytes) {
+            return Err(NotAnAsset);
+        }
+        runtime::plan(bytes, &PlanInput::default()).map_err(|_| NotAnAsset)
+    }
+}
+
+fn finish(reply: Reply) -> i32 {
+    match reply {
+        Ok((document, exit)) => match write::pretty(&document) {
+            Ok(text) if worker_io::write_output(text.as_bytes()).is_ok() => exit,
+            _ => FAILED,
+        },
+        Err((code, exit)) => {
+            let _ = worker_io::write_error(code.unwrap_or_default().as_bytes());
+            exit
+        }
+    }
+}

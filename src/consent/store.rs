@@ -1,0 +1,229 @@
+//! Where consent lives: the source that a server is bound to, and the file that the person's commands write.
+//!
+//! A server only reads, through the parent directory it held since its start. Replacing is one rename over the old
+//! document, so a reader sees the old one or the new one, whole; never neither, and never a copy beside it.
+
+use super::document::Consent;
+use crate::capability::private_file::{PrivateDirectory, PrivateFault, make_private};
+use crate::foundation::digest::{Digest, hex};
+use crate::foundation::json::read_strict;
+use crate::foundation::limits;
+use crate::foundation::path::AbsolutePath;
+use crate::foundation::refusal::{Reason, Refusal, Stage};
+use crate::foundation::value::{Object, Value};
+use crate::system::{Fault, Identity, Observe, System};
+
+/// The consent that a server was started with. A bad coordinate does not stop the server; it is remembered, and every
+/// load is refused with it.
+pub struct ConsentSource<S: Observe>(Result<ConsentFile<S>, Reason>);
+
+impl<S: Observe> ConsentSource<S> {
+    /// Binds the parent directory of the coordinate. Remembers `consent_not_configured` (absent or empty),
+    /// `consent_parent_insecure` (not an absolute normal path, or its parent is not a private directory) or
+    /// `consent_inside_workspace`.
+    pub fn bind(system: &S, coordinate: Option<&str>, workspace_root: Identity) -> Self {
+        let Some(text) = coordinate.filter(|text| !text.is_empty()) else {
+            return Self(Err(Reason::ConsentNotConfigured));
+        };
+        Self(bind(system, text, workspace_root))
+    }
+
+    /// Why this source can never be read; `None` if it is bound.
+    pub fn unbound(&self) -> Option<Reason> {
+        self.0.as_ref().err().copied()
+    }
+
+    /// The document's bytes, 1 to [`limits::CONSENT_BYTES`], after asserting that the parent is still the bound one.
+    pub fn read(&self, system: &S) -> Result<Vec<u8>, Refusal> {
+        self.0.as_ref().map_err(|reason| Refusal::new(*reason))?.read(system)
+    }
+}
+
+fn bind<S: Observe>(system: &S, text: &str, workspace_root: Identity) -> Result<ConsentFile<S>, Reason> {
+    let path = AbsolutePath::parse(text).map_err(|_| Reason::ConsentParentInsecure)?;
+    let (parent, _) = path.split_last().ok_or(Reason::ConsentParentInsecure)?;
+    let file = ConsentFile::open(system, &path);
+    // Said before what is wrong with the directory: a directory inside the workspace would never do.
+    match is_at_or_below(system, &parent, workspace_root) {
+        Ok(true) => Err(Reason::ConsentInsideWorkspace),
+        Ok(false) => file.ok().flatten().ok_or(Reason::ConsentParentInsecure),
+        Err(_) => Err(Reason::ConsentParentInsecure),
+    }
+}
+
+/// Whether a directory is the given one or lies below it: by what its ancestors *are*, not by how they are spelt.
+pub fn is_at_or_below<S: Observe>(system: &S, directory: &AbsolutePath, root: Identity) -> Result<bool, Fault> {
+    for ancestor in directory.ancestors() {
+        match system.look(&ancestor) {
+            Ok(facts) if facts.identity == root => return Ok(true),
+            Ok(_) | Err(Fault::NotFound) => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(false)
+}
+
+/// The one file of a consent document in its held private directory.
+pub struct ConsentFile<S: Observe> {
+    directory: PrivateDirectory<S>,
+    name: String,
+}
+
+impl<S: Observe> ConsentFile<S> {
+    /// Takes the coordinate of a command: absolute, lexically normal. Refuses `consent_coordinate`.
+    pub fn coordinate(text: &str) -> Result<AbsolutePath, Refusal> {
+        AbsolutePath::parse(text)
+            .ok()
+            .filter(|path| !path.is_filesystem_root())
+            .ok_or_else(|| Reason::ConsentCoordinate.into())
+    }
+
+    /// Holds the parent directory; `None` if there is none. Refuses `consent_directory_insecure`.
+    pub fn open(system: &S, path: &AbsolutePath) -> Result<Option<Self>, Refusal> {
+        let (parent, name) = path.split_last().ok_or(Reason::ConsentCoordinate)?;
+        match PrivateDirectory::open(system, &parent) {
+            Ok(directory) => Ok(Some(Self { directory, name: name.to_owned() })),
+            Err(PrivateFault::Missing) => Ok(None),
+            Err(_) => Err(Reason::ConsentDirectoryInsecure.into()),
+        }
+    }
+
+    /// The parent directory.
+    pub fn directory(&self) -> &PrivateDirectory<S> {
+        &self.directory
+    }
+
+    /// The document's bytes for a load. Refuses `consent_parent_changed`, `consent_missing`, `consent_not_private`,
+    /// `consent_changed_while_read`.
+    pub fn read(&self, system: &S) -> Result<Vec<u8>, Refusal> {
+        self.directory.assert_unchanged(system).map_err(|_| Reason::ConsentParentChanged)?;
+        self.directory
+            .read(system, &self.name, limits::CONSENT_BYTES)
+            .map_err(|fault| reason_of_private_fault(fault).into())
+    }
+
+    /// The bytes for a person's look, at most [`limits::CONSENT_STATUS_BYTES`]; `None` if there is no document.
+    fn look(&self, system: &S) -> Result<Option<Vec<u8>>, Refusal> {
+        match self.directory.read(system, &self.name, limits::CONSENT_STATUS_BYTES) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(PrivateFault::Missing) => Ok(None),
+            Err(_) => Err(Reason::ConsentFileInvalid.into()),
+        }
+    }
+}
+
+/// What a load says about a document that cannot be read under the private-file rule.
+fn reason_of_private_fault(fault: PrivateFault) -> Reason {
+    match fault {
+        PrivateFault::Missing => Reason::ConsentMissing,
+        PrivateFault::Changed => Reason::ConsentChangedWhileRead,
+        PrivateFault::Link
+        | PrivateFault::WrongKind
+        | PrivateFault::WrongOwner
+        | PrivateFault::TooOpen
+        | PrivateFault::ManyLinks
+        | PrivateFault::InsecureAncestor
+        | PrivateFault::Empty
+        | PrivateFault::TooLarge
+        | PrivateFault::System(_) => Reason::ConsentNotPrivate,
+    }
+}
+
+impl<S: System> ConsentFile<S> {
+    /// As [`ConsentFile::open`], creating the parent (0700) and what is missing above it.
+    pub fn create(system: &S, path: &AbsolutePath) -> Result<Self, Refusal> {
+        let (parent, name) = path.split_last().ok_or(Reason::ConsentCoordinate)?;
+        let directory = make_private(system, &parent).map_err(|_| Reason::ConsentDirectoryInsecure)?;
+        Ok(Self { directory, name: name.to_owned() })
+    }
+
+    /// Stores a document durably in the place of the old one. On any failure (`write_failed`) the old one stands, or
+    /// none if there was none, and no temporary remains. Bytes that do not read back as a consent are not stored.
+    pub fn install(&self, system: &S, bytes: &[u8]) -> Result<Digest, Refusal> {
+        let digest = Consent::read(bytes)?.digest();
+        self.directory.assert_unchanged(system).map_err(|_| Reason::ConsentDirectoryInsecure)?;
+        let before = self.look(system).unwrap_or(None);
+        self.replace(system, bytes).map_err(write_failed)?;
+        if let Err(fault) = system.sync_directory(self.directory.handle()) {
+            // A permission that was reported as not stored must not be in force.
+            self.put_back(system, before.as_deref());
+            return Err(write_failed(fault));
+        }
+        Ok(digest)
+    }
+
+    /// One exclusive temporary, written and synced, renamed over the target.
+    fn replace(&self, system: &S, bytes: &[u8]) -> Result<(), Fault> {
+        let mut random = [0; 8];
+        system.random(&mut random)?;
+        let temporary = format!(".host-processing-consent.tmp-{}", hex(&random));
+        let directory = self.directory.handle();
+        let file = system.create_file(directory, &temporary, 0o600)?;
+        let written = system
+            .write(&file, bytes)
+            .and_then(|()| system.sync_file(&file))
+            .and_then(|()| system.rename(directory, &temporary, &self.name));
+        if written.is_err() {
+            let _ = system.remove(directory, &temporary);
+        }
+        written
+    }
+
+    fn put_back(&self, system: &S, before: Option<&[u8]>) {
+        let restored = before.is_some_and(|bytes| self.replace(system, bytes).is_ok());
+        if !restored {
+            let _ = system.remove(self.directory.handle(), &self.name);
+        }
+        let _ = system.sync_directory(self.directory.handle());
+    }
+
+    /// Removes the document durably; says whether one was there. Also ends one that is damaged or not private. Refuses
+    /// `consent_file_invalid` (it cannot be removed) and `revocation_not_durable`.
+    pub fn revoke(&self, system: &S) -> Result<bool, Refusal> {
+        let directory = self.directory.handle();
+        let was_there = match system.remove(directory, &self.name) {
+            Ok(()) => true,
+            Err(Fault::NotFound) => false,
+            Err(_) => return Err(Reason::ConsentFileInvalid.into()),
+        };
+        // Also when nothing was there: an earlier revocation may not have reached the disk.
+        system.sync_directory(directory).map_err(|_| Reason::RevocationNotDurable)?;
+        Ok(was_there)
+    }
+}
+
+fn write_failed(_: Fault) -> Refusal {
+    Refusal::new(Reason::WriteFailed).at(Stage::Consent)
+}
+
+/// `document_type` of what the commands answer.
+pub const STATUS_TYPE: &str = "kdna.cli.host-processing-consent-status";
+
+/// The status document: what the file says, without judging whether a load would accept it. `file` is `None` when not
+/// even the directory exists. A document that is there is not revoked, so `revoked` is always false; 0.1.0 does not say
+/// when it was approved. Refuses `consent_file_invalid` and `consent_file_not_json`.
+pub fn status<S: Observe>(system: &S, file: Option<&ConsentFile<S>>) -> Result<Value, Refusal> {
+    let bytes = file.map(|file| file.look(system)).transpose()?.flatten();
+    let document = bytes
+        .as_deref()
+        .map(|bytes| read_strict(bytes, limits::CONSENT_DEPTH))
+        .transpose()
+        .map_err(|_| Reason::ConsentFileNotJson)?;
+    let text = |value: Option<&Value>| Value::from(value.and_then(Value::as_str));
+    let member = |key: &str| text(document.as_ref().and_then(|document| document.get(key)));
+    let processor = document.as_ref().and_then(|document| document.get("processing_boundary")?.get("processor"));
+    let mut status = Object::new();
+    status.insert("document_type", STATUS_TYPE);
+    status.insert("schema_version", "0.1.0");
+    status.insert("present", document.is_some());
+    status.insert("consent_digest", bytes.as_deref().map(Digest::of));
+    status.insert("host_id", member("host_id"));
+    status.insert("asset_digest", member("asset_digest"));
+    status.insert("processor", text(processor));
+    for key in ["capsule_profile", "approval_source"] {
+        status.insert(key, member(key));
+    }
+    status.insert("approved_at", Value::Null);
+    status.insert("revoked", false);
+    Ok(Value::Object(status))
+}

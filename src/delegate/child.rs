@@ -1,0 +1,187 @@
+//! Starts one runtime process for one request and judges how it ended. A reply that is not the contract's document, a
+//! death, a flood or a missing sandbox are refusals; what the process says on standard error never goes to the model.
+
+use crate::capability::secret::Secret;
+use crate::capability::snapshot::SealedSnapshot;
+use crate::delegate::contract::{LoadRequest, PlanRequest, Request, ResolveRequest};
+use crate::foundation::capsule::Capsule;
+use crate::foundation::json::read_strict;
+use crate::foundation::limits;
+use crate::foundation::load_plan::LoadPlan;
+use crate::foundation::refusal::{Reason, Refusal, Stage};
+use crate::foundation::resolution::Resolution;
+use crate::foundation::value::Value;
+use crate::system::{Cancel, ChildFault, ChildOrder, ChildReport, Enforcement, Program, System};
+use std::time::Duration;
+
+/// How the runtime gets an asset's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// As a sealed descriptor: what was digested is what is parsed.
+    Sealed,
+    /// By its path below the workspace: a swap is caught by the digest checks around the call and by the Capsule's own
+    /// digest.
+    PathBound,
+}
+
+/// The pinned delegated runtime.
+#[derive(Clone, Copy, Debug)]
+pub struct Delegate {
+    program: Program,
+    shape: Shape,
+}
+
+/// A validated reply and how strongly the process was confined.
+pub struct Reply<T> {
+    /// The validated document.
+    pub value: T,
+    /// The sandbox it ran in.
+    pub enforcement: Enforcement,
+}
+
+impl Delegate {
+    /// This executable's own worker mode, given sealed bytes.
+    pub const fn embedded() -> Self {
+        Self { program: Program::Embedded, shape: Shape::Sealed }
+    }
+
+    /// The same program, given a path below the workspace. For simulation of external runtimes.
+    pub const fn path_bound() -> Self {
+        Self { program: Program::Embedded, shape: Shape::PathBound }
+    }
+
+    /// Decides one task. `runtime_rejected` for a refused task, `resolver_contract_invalid` for a wrong reply.
+    pub fn resolve<S: System>(
+        self,
+        system: &S,
+        directory: &S::Directory,
+        request: ResolveRequest,
+        task: &[u8],
+        cancel: &Cancel,
+    ) -> Result<Reply<Resolution>, Refusal> {
+        let deferred = request.defer_password;
+        let call = Call { request: Request::Resolve(request), directory: Some(directory), sealed: None, input: task };
+        let report = self.run(system, &call, cancel, Stage::Resolve)?;
+        if report.exit != 0 {
+            return Err(Reason::TaskRefused.into());
+        }
+        let value = Resolution::check(document(&report, Stage::Resolve)?, deferred)?;
+        Ok(Reply { value, enforcement: report.enforcement })
+    }
+
+    /// Plans the snapshot. Exit 0, 1 and 3 come with a plan; all else is `runtime_rejected`.
+    pub fn plan<S: System>(
+        self,
+        system: &S,
+        workspace: &S::Directory,
+        snapshot: &SealedSnapshot<S>,
+        cancel: &Cancel,
+    ) -> Result<Reply<LoadPlan>, Refusal> {
+        let source_path = Some(snapshot.path().as_str().to_owned());
+        let bound = matches!(self.shape, Shape::PathBound).then(|| snapshot.path().clone());
+        let request = Request::PlanLoad(PlanRequest { source_path, snapshot: bound, ..PlanRequest::default() });
+        let report = self.run(system, &self.asset_call(request, workspace, snapshot, b""), cancel, Stage::Plan)?;
+        if !matches!(report.exit, 0 | 1 | 3) {
+            return Err(Refusal::new(Reason::RuntimeRefused).at(Stage::Plan));
+        }
+        let value = LoadPlan::check(document(&report, Stage::Plan)?).map_err(|refusal| refusal.at(Stage::Plan))?;
+        Ok(Reply { value, enforcement: report.enforcement })
+    }
+
+    /// Loads the snapshot. Any exit but 0 is `authorization_rejected` where a password was given, else
+    /// `runtime_rejected`.
+    pub fn load<S: System>(
+        self,
+        system: &S,
+        workspace: &S::Directory,
+        snapshot: &SealedSnapshot<S>,
+        profile: &str,
+        password: Option<&Secret>,
+        cancel: &Cancel,
+    ) -> Result<Reply<Capsule>, Refusal> {
+        let request = Request::Load(LoadRequest {
+            profile: profile.to_owned(),
+            password: password.is_some(),
+            entitlement_status: None,
+            loaded_at: system.now(),
+            snapshot: matches!(self.shape, Shape::PathBound).then(|| snapshot.path().clone()),
+        });
+        let input = password.map_or(&b""[..], Secret::expose);
+        let report = self.run(system, &self.asset_call(request, workspace, snapshot, input), cancel, Stage::Load)?;
+        if report.exit != 0 {
+            return Err(if password.is_some() { Reason::PasswordRejected } else { Reason::RuntimeRefused }.into());
+        }
+        let value = Capsule::check(document(&report, Stage::Load)?)?;
+        Ok(Reply { value, enforcement: report.enforcement })
+    }
+
+    /// Runs any request over bytes that the person named on the command line; the report is for the command to judge.
+    pub fn run_sealed<S: System>(
+        self,
+        system: &S,
+        request: Request,
+        sealed: &S::Sealed,
+        input: &[u8],
+        cancel: &Cancel,
+    ) -> Result<ChildReport, Refusal> {
+        self.run(system, &Call { request, directory: None, sealed: Some(sealed), input }, cancel, Stage::Load)
+    }
+
+    fn asset_call<'a, S: System>(
+        self,
+        request: Request,
+        workspace: &'a S::Directory,
+        snapshot: &'a SealedSnapshot<S>,
+        input: &'a [u8],
+    ) -> Call<'a, S> {
+        match self.shape {
+            Shape::Sealed => Call { request, directory: None, sealed: Some(snapshot.sealed()), input },
+            Shape::PathBound => Call { request, directory: Some(workspace), sealed: None, input },
+        }
+    }
+
+    fn run<S: System>(
+        self,
+        system: &S,
+        call: &Call<'_, S>,
+        cancel: &Cancel,
+        stage: Stage,
+    ) -> Result<ChildReport, Refusal> {
+        let request = call.request.write();
+        let order = ChildOrder {
+            program: self.program,
+            directory: call.directory,
+            sealed: call.sealed,
+            request: &request,
+            input: call.input,
+            deadline: Duration::from_millis(limits::RUNTIME_MILLISECONDS),
+            output_limit: limits::RUNTIME_OUTPUT_BYTES,
+            cancel,
+        };
+        system.run(&order).map_err(|fault| refusal(fault).at(stage))
+    }
+}
+
+struct Call<'a, S: System> {
+    request: Request,
+    directory: Option<&'a S::Directory>,
+    sealed: Option<&'a S::Sealed>,
+    input: &'a [u8],
+}
+
+fn document(report: &ChildReport, stage: Stage) -> Result<Value, Refusal> {
+    read_strict(&report.output, limits::RUNTIME_REPLY_DEPTH)
+        .map_err(|_| Refusal::new(Reason::RuntimeOutputRefused).at(stage))
+}
+
+fn refusal(fault: ChildFault) -> Refusal {
+    match fault {
+        ChildFault::NotStarted(_) => Reason::RuntimeNotStarted,
+        ChildFault::Sandbox(_) => Reason::SandboxIncomplete,
+        ChildFault::Deadline => Reason::RuntimeDeadline,
+        ChildFault::Cancelled => Reason::CallCancelled,
+        ChildFault::OutputTooLarge => Reason::RuntimeOutputTooLarge,
+        ChildFault::Signal(_) => Reason::RuntimeDied,
+    }
+    .into()
+}

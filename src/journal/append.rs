@@ -1,0 +1,190 @@
+//! Appends rows: under an exclusive lock, one write, made durable before it counts. A row that cannot be written whole
+//! leaves the file as it was. Never continues a journal whose last row is damaged.
+
+use super::row::{Event, OperationId, Place, RowDraft, draw, is_install_id};
+use super::tail::{self, Known, Tail};
+use super::verify::names;
+use super::{DIRECTORY, INSTALL_FILE, LOCK_FILE, SEGMENTS, segment_name};
+use crate::capability::private_file::{PrivateDirectory, PrivateFault, judge, make_private};
+use crate::foundation::digest::Digest;
+use crate::foundation::limits;
+use crate::foundation::path::RelativePath;
+use crate::foundation::refusal::{Reason, Refusal, Stage};
+use crate::system::{Facts, Fault, Kind, System};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The journal of one state directory. Threads and processes may append at the same time.
+pub struct Journal<S: System> {
+    directory: PrivateDirectory<S>,
+    install_id: String,
+    known: Mutex<Option<Known>>,
+}
+
+impl<S: System> Journal<S> {
+    /// Opens the journal below the state directory, creating its directory (0700) and the install identifier where they
+    /// are missing. Refuses `journal_unwritable`. Does not look at the rows; [`Journal::append`] does.
+    pub fn open(system: &S, state: &PrivateDirectory<S>) -> Result<Self, Refusal> {
+        let below = RelativePath::parse(DIRECTORY).unwrap_or_default();
+        let directory = make_private(system, &state.path().join(&below)).map_err(unwritable)?;
+        let _lock = hold_lock(system, &directory)?;
+        let install_id = match read_install_id(system, &directory)? {
+            Some(id) => id,
+            None => write_install_id(system, &directory)?,
+        };
+        Ok(Self { directory, install_id, known: Mutex::new(None) })
+    }
+
+    /// The journal's directory.
+    pub fn directory(&self) -> &PrivateDirectory<S> {
+        &self.directory
+    }
+
+    /// Names this installation: `ins_` and 32 hexadecimal digits.
+    pub fn install_id(&self) -> &str {
+        &self.install_id
+    }
+
+    /// Proves that a load can be recorded, by recording the intent (stage journal-open). Refuses as
+    /// [`Journal::append`].
+    pub fn prove(&self, system: &S, operation: &OperationId, host_id: Option<&str>) -> Result<u64, Refusal> {
+        let mut draft = RowDraft::new(operation, Event::Intended).stage(Stage::JournalOpen);
+        if let Some(host_id) = host_id {
+            draft = draft.host(host_id)?;
+        }
+        self.append(system, &draft)
+    }
+
+    /// Appends one row, durable when this returns; its number. Refuses `journal_unwritable` (nothing was added) and
+    /// `journal_torn` (the last row is damaged).
+    pub fn append(&self, system: &S, draft: &RowDraft) -> Result<u64, Refusal> {
+        // A panic elsewhere leaves at worst an old `Known`, and that is compared with the file before it is used.
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        self.directory.assert_unchanged(system).map_err(unwritable)?;
+        let _lock = hold_lock(system, &self.directory)?;
+        let (end, tail) = self.end(system, *known)?;
+        let sequence = tail.sequence.checked_add(1).ok_or(Reason::JournalUnwritable)?;
+        let place = Place {
+            sequence,
+            event_id: &draw(system, "evt_")?,
+            at: system.now(),
+            install_id: &self.install_id,
+            account: system.user(),
+            previous: tail.head,
+        };
+        let line = draft.line(&place)?;
+        let end = self.make_room(system, end, line.len())?;
+        *known = None;
+        let facts = end.write(system, &self.directory, &line)?;
+        let head = Some(Digest::of(line.as_bytes()));
+        *known = Some(Known { segment: end.segment, facts, tail: Tail { sequence, head } });
+        Ok(sequence.into())
+    }
+
+    /// The last segment, created if there is none, and its tail.
+    fn end(&self, system: &S, known: Option<Known>) -> Result<(End<S>, Tail), Refusal> {
+        let last = names(system, &self.directory)?.into_iter().max();
+        let end = End::open(system, &self.directory, last.unwrap_or(1))?;
+        let same = known.filter(|known| known.segment == end.segment && known.facts == end.facts);
+        let tail = match same {
+            Some(known) => known.tail,
+            None => tail::read(system, &self.directory, &end.file, end.segment)?,
+        };
+        // Rows that this process wrote are gone. (No row at all: the person moved the journal away.)
+        if tail.head.is_some() && known.is_some_and(|known| known.tail.sequence > tail.sequence) {
+            return Err(Reason::JournalTorn.into());
+        }
+        Ok((end, tail))
+    }
+
+    /// The segment that takes a line of this length: the last one, or the next.
+    fn make_room(&self, system: &S, end: End<S>, line: usize) -> Result<End<S>, Refusal> {
+        let line = u64::try_from(line).map_err(unwritable)?.saturating_add(1);
+        if line > limits::JOURNAL_ROW_BYTES {
+            return Err(Reason::JournalUnwritable.into());
+        }
+        if end.facts.size.saturating_add(line) <= limits::JOURNAL_SEGMENT_BYTES {
+            return Ok(end);
+        }
+        let next = end.segment.saturating_add(1);
+        if !SEGMENTS.contains(&next) {
+            return Err(Reason::JournalUnwritable.into());
+        }
+        End::open(system, &self.directory, next)
+    }
+}
+
+/// The segment that is written to.
+struct End<S: System> {
+    segment: u32,
+    file: S::File,
+    facts: Facts,
+}
+
+impl<S: System> End<S> {
+    fn open(system: &S, directory: &PrivateDirectory<S>, segment: u32) -> Result<Self, Refusal> {
+        let file = system.open_append(directory.handle(), &segment_name(segment), 0o600).map_err(unwritable)?;
+        let facts = system.file_facts(&file).map_err(unwritable)?;
+        judge(system, &facts, Kind::Regular).map_err(unwritable)?;
+        Ok(Self { segment, file, facts })
+    }
+
+    /// Writes one row and makes it durable; the facts afterwards. On failure the file has its old length again.
+    fn write(&self, system: &S, directory: &PrivateDirectory<S>, line: &str) -> Result<Facts, Refusal> {
+        // The first row of a segment also makes the segment's name durable.
+        let first = self.facts.size == 0;
+        let written = system
+            .write(&self.file, format!("{line}\n").as_bytes())
+            .and_then(|()| system.sync_file(&self.file))
+            .and_then(|()| if first { system.sync_directory(directory.handle()) } else { Ok(()) })
+            .and_then(|()| system.file_facts(&self.file));
+        written.map_err(|fault| {
+            // If even this fails, the torn row is found by the next append.
+            let _ = system.truncate(&self.file, self.facts.size);
+            unwritable(fault)
+        })
+    }
+}
+
+fn hold_lock<S: System>(system: &S, directory: &PrivateDirectory<S>) -> Result<S::Lock, Refusal> {
+    let file = system.open_append(directory.handle(), LOCK_FILE, 0o600).map_err(unwritable)?;
+    let facts = system.file_facts(&file).map_err(unwritable)?;
+    judge(system, &facts, Kind::Regular).map_err(unwritable)?;
+    system.lock(&file, Duration::from_millis(limits::LOCK_MILLISECONDS)).map_err(unwritable)
+}
+
+fn read_install_id<S: System>(system: &S, directory: &PrivateDirectory<S>) -> Result<Option<String>, Refusal> {
+    let bytes = match directory.read(system, INSTALL_FILE, 64) {
+        Err(PrivateFault::Missing) => return Ok(None),
+        other => other.map_err(unwritable)?,
+    };
+    let text = String::from_utf8(bytes).map_err(unwritable)?;
+    let id = text.strip_suffix('\n').filter(|id| is_install_id(id)).ok_or(Reason::JournalUnwritable)?;
+    Ok(Some(id.to_owned()))
+}
+
+/// Called under the lock, so there is one writer; what an interrupted one left is removed first.
+fn write_install_id<S: System>(system: &S, directory: &PrivateDirectory<S>) -> Result<String, Refusal> {
+    const TEMPORARY: &str = ".install-id.tmp";
+    let id = draw(system, "ins_")?;
+    let handle = directory.handle();
+    match system.remove(handle, TEMPORARY) {
+        Ok(()) | Err(Fault::NotFound) => {}
+        Err(fault) => return Err(unwritable(fault)),
+    }
+    let file = system.create_file(handle, TEMPORARY, 0o600).map_err(unwritable)?;
+    let written = system
+        .write(&file, format!("{id}\n").as_bytes())
+        .and_then(|()| system.sync_file(&file))
+        .and_then(|()| system.rename(handle, TEMPORARY, INSTALL_FILE));
+    if let Err(fault) = written {
+        let _ = system.remove(handle, TEMPORARY);
+        return Err(unwritable(fault));
+    }
+    system.sync_directory(handle).map_err(unwritable)?;
+    Ok(id)
+}
+
+fn unwritable<E>(_: E) -> Refusal {
+    Refusal::new(Reason::JournalUnwritable)
+}

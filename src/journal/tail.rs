@@ -1,0 +1,58 @@
+//! The end of a journal: where the next row goes and what it must chain to.
+
+use super::verify::read_held;
+use super::{row, segment_name};
+use crate::capability::private_file::PrivateDirectory;
+use crate::foundation::digest::Digest;
+use crate::foundation::refusal::{Reason, Refusal};
+use crate::system::{Facts, System};
+
+/// The last row of a journal; the default is a journal without rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tail {
+    /// Number of the last row, 0 if there is none.
+    pub(super) sequence: u32,
+    /// Digest of the last row.
+    pub(super) head: Option<Digest>,
+}
+
+/// What this process knows about the end since its own last append: as long as the file's facts are equal, nobody wrote.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) segment: u32,
+    pub(super) facts: Facts,
+    pub(super) tail: Tail,
+}
+
+/// Reads the end of a held segment, or of the one before if it is empty. Refuses `journal_torn` if the last row is not
+/// complete, not well-formed, or does not chain to the row before it.
+pub(super) fn read<S: System>(
+    system: &S,
+    directory: &PrivateDirectory<S>,
+    file: &S::File,
+    segment: u32,
+) -> Result<Tail, Refusal> {
+    let bytes = read_held(system, file)?;
+    if !bytes.is_empty() || segment == 1 {
+        return last(&bytes).ok_or_else(|| Reason::JournalTorn.into());
+    }
+    // A segment was begun and its first row never written.
+    let before = segment_name(segment - 1);
+    let file = system.open_file_in(directory.handle(), &before).map_err(|_| Reason::JournalTorn)?;
+    last(&read_held(system, &file)?).filter(|tail| tail.head.is_some()).ok_or_else(|| Reason::JournalTorn.into())
+}
+
+/// The tail of a segment's bytes; `None` if it is torn.
+pub(super) fn last(bytes: &[u8]) -> Option<Tail> {
+    if bytes.is_empty() {
+        return Some(Tail::default());
+    }
+    let mut lines = bytes.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n');
+    let line = lines.next()?;
+    let checked = row::check(line).ok()?;
+    let chained = match lines.next() {
+        Some(before) => checked.previous == Some(Digest::of(before)),
+        None => (checked.sequence == 1) == checked.previous.is_none(),
+    };
+    chained.then(|| Tail { sequence: checked.sequence, head: Some(Digest::of(line)) })
+}

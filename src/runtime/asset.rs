@@ -1,0 +1,122 @@
+//! One asset, parsed once, and the operations on it. The free functions read, answer and forget; [`Asset`] is for a
+//! caller that asks two questions about the same bytes.
+
+use super::capsule::{self, InputKind, LoadInput, LoadProfile};
+use super::container::{CHECKSUMS, Container, MANIFEST};
+use super::digests::demand_readable_tree;
+use super::fault::RuntimeFault;
+use super::inspect::document as inspection_of;
+use super::manifest::{claims_trust, is_remote};
+use super::plan::{self, EntitlementStatus, Outcome, PlanInput};
+use super::validation::Validation;
+use crate::foundation::json::{JsonFault, read_javascript};
+use crate::foundation::time::Timestamp;
+use crate::foundation::value::Value;
+
+/// A parsed container with a readable manifest; nothing in it has been judged yet.
+pub struct Asset<'a> {
+    pub(super) container: Container<'a>,
+    pub(super) manifest: Value,
+    /// `checksums.json` as read, if there is such an entry.
+    pub(super) checksums: Option<Result<Value, JsonFault>>,
+}
+
+impl<'a> Asset<'a> {
+    /// Parses the container and the manifest. A fault here means that no document can be printed.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, RuntimeFault> {
+        let container = Container::parse(bytes)?;
+        let manifest = read_javascript(container.entry(MANIFEST).unwrap_or_default());
+        let manifest = manifest.ok().filter(|manifest| !manifest.is_null()).ok_or(RuntimeFault::UNNAMED)?;
+        if manifest.get("lineage").is_some_and(|lineage| lineage.as_array().is_some()) {
+            return Err(RuntimeFault::UNNAMED);
+        }
+        let checksums = container.entry(CHECKSUMS).map(read_javascript);
+        Ok(Asset { container, manifest, checksums })
+    }
+
+    /// As [`Asset::read`], and demands what planning and loading need besides: every `.json` entry is JSON, and the
+    /// manifest does not put a claim of trust where it would be repeated.
+    pub fn read_for_load(bytes: &'a [u8]) -> Result<Self, RuntimeFault> {
+        let asset = Self::read(bytes)?;
+        asset.inspect()?;
+        demand_readable_tree(&asset)?;
+        Ok(asset)
+    }
+
+    /// The bytes of an entry; empty for a missing one.
+    pub(super) fn entry(&self, name: &str) -> &[u8] {
+        self.container.entry(name).unwrap_or_default()
+    }
+
+    /// Whether the manifest says that only a server projects this asset. Nothing here ever contacts one.
+    pub fn is_remote(&self) -> bool {
+        is_remote(&self.manifest)
+    }
+
+    /// What the manifest says about the asset.
+    pub fn inspect(&self) -> Result<Value, RuntimeFault> {
+        let document = inspection_of(self);
+        if claims_trust(&document) { Err(RuntimeFault::UNNAMED) } else { Ok(document) }
+    }
+
+    /// The LoadPlan.
+    pub fn plan(&self, input: &PlanInput<'_>) -> Result<Value, RuntimeFault> {
+        plan::document(self, &Validation::of(self)?, input).map(|(document, _)| document)
+    }
+
+    /// The Runtime Capsule, or the code of the first reason against it.
+    pub fn load(self, input: &LoadInput<'_>) -> Result<Value, RuntimeFault> {
+        capsule::load(self, input)
+    }
+
+    /// The result of validation and the exit status of the command: 0 valid, 1 invalid; with a plan also 3, valid but
+    /// not loadable now.
+    pub fn validate(&self, runtime: Option<&PlanInput<'_>>) -> Result<(Value, u8), RuntimeFault> {
+        let validation = Validation::of(self)?;
+        let mut document = validation.document(&self.manifest);
+        let mut exit = u8::from(!validation.is_valid());
+        if let Some(input) = runtime {
+            let (plan, outcome) = plan::document(self, &validation, input)?;
+            document.insert("runtime_load_plan", plan);
+            exit = exit_of(outcome);
+        }
+        Ok((document.into(), exit))
+    }
+}
+
+fn exit_of(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome { state: "invalid", .. } => 1,
+        Outcome { loadable: true, .. } => 0,
+        _ => 3,
+    }
+}
+
+/// The LoadPlan of an asset, valid or not. A fault means that nothing can be said about the bytes as an asset.
+pub fn plan(bytes: &[u8], input: &PlanInput<'_>) -> Result<Value, RuntimeFault> {
+    Asset::read_for_load(bytes)?.plan(input)
+}
+
+/// The Runtime Capsule of an asset. Protected content is never opened here: with a password it is refused with
+/// `KDNA_DECRYPT_FAILED`, without one by the plan's first issue.
+pub fn load(
+    bytes: &[u8],
+    profile: LoadProfile,
+    password: Option<&[u8]>,
+    entitlement_status: Option<EntitlementStatus>,
+    loaded_at: Timestamp,
+    input_kind: InputKind,
+) -> Result<Value, RuntimeFault> {
+    let input = LoadInput { profile, password, entitlement_status, loaded_at, input_kind };
+    Asset::read_for_load(bytes)?.load(&input)
+}
+
+/// What a manifest says about its asset, also of an invalid one.
+pub fn inspect(bytes: &[u8]) -> Result<Value, RuntimeFault> {
+    Asset::read(bytes)?.inspect()
+}
+
+/// The validation result and the exit status of the command (see [`Asset::validate`]).
+pub fn validate(bytes: &[u8], runtime: Option<&PlanInput<'_>>) -> Result<(Value, u8), RuntimeFault> {
+    Asset::read(bytes)?.validate(runtime)
+}

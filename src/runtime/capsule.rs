@@ -1,0 +1,176 @@
+//! The load: plan, decode, project, prove the digests, and only then a Runtime Capsule. Nothing is returned in part.
+
+use super::asset::Asset;
+use super::evidence;
+use super::fault::{RuntimeFault, code};
+use super::manifest::{access, declares_encryption};
+use super::payload::{is_envelope, is_external_grant};
+use super::plan::{Decision, EntitlementStatus, PlanInput, decide};
+use super::projection;
+use super::report;
+use super::validation::Validation;
+use crate::foundation::time::Timestamp;
+use crate::foundation::value::{Object, Value};
+
+/// How much of an asset a Capsule carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum LoadProfile {
+    Index,
+    Compact,
+    Scenario,
+    Full,
+    /// Known as a word, but not part of the base profile: a load always fails, without a code.
+    Minimal,
+}
+
+impl LoadProfile {
+    const ALL: [LoadProfile; 5] = [Self::Index, Self::Compact, Self::Scenario, Self::Full, Self::Minimal];
+
+    /// The word in commands and Capsules.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            LoadProfile::Index => "index",
+            LoadProfile::Compact => "compact",
+            LoadProfile::Scenario => "scenario",
+            LoadProfile::Full => "full",
+            LoadProfile::Minimal => "minimal",
+        }
+    }
+
+    /// Reads the word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|profile| profile.as_str() == word)
+    }
+}
+
+/// Where the caller had the bytes from, as the Capsule states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputKind {
+    /// A file.
+    PackagedFile,
+    /// Memory.
+    PackagedBytes,
+}
+
+impl InputKind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            InputKind::PackagedFile => "packaged_file",
+            InputKind::PackagedBytes => "packaged_bytes",
+        }
+    }
+}
+
+/// What a load is asked with. Has no `Debug`: it may hold a password.
+#[derive(Clone, Copy)]
+pub struct LoadInput<'a> {
+    /// How much to project.
+    pub profile: LoadProfile,
+    /// The password, in UTF-8; an empty one counts as none.
+    pub password: Option<&'a [u8]>,
+    /// A claimed entitlement status.
+    pub entitlement_status: Option<EntitlementStatus>,
+    /// The instant that the Capsule states.
+    pub loaded_at: Timestamp,
+    /// Where the bytes came from.
+    pub input_kind: InputKind,
+}
+
+pub(super) fn load(asset: Asset<'_>, input: &LoadInput<'_>) -> Result<Value, RuntimeFault> {
+    let has_password = input.password.is_some_and(|password| !password.is_empty());
+    let validation = Validation::of(&asset)?;
+    let plan = PlanInput { has_password, entitlement_status: input.entitlement_status, source_path: None };
+    let decision = decide(&asset.manifest, &validation, &plan);
+    demand_loadable(&decision, has_password)?;
+    let payload = validation.decoded.ok_or(RuntimeFault::UNNAMED)?;
+    demand_plain(&asset.manifest, &payload, &decision, has_password)?;
+    if matches!(asset.checksums, Some(Ok(Value::Null))) {
+        return Err(RuntimeFault::UNNAMED);
+    }
+    if input.profile == LoadProfile::Minimal {
+        return Err(RuntimeFault::UNNAMED);
+    }
+    assemble(asset, payload, input)
+}
+
+fn assemble(asset: Asset<'_>, payload: Value, input: &LoadInput<'_>) -> Result<Value, RuntimeFault> {
+    let digests = evidence::of(&asset)?;
+    let (identity, access) = (identity(&asset.manifest), access(&asset.manifest));
+    let trace = trace(&payload, input);
+    let capsule = Value::object([
+        ("type", Value::from("kdna.runtime-capsule")),
+        ("contract_version", "0.1.0".into()),
+        ("asset", identity),
+        ("digests", digests),
+        ("signature", Value::object([("state", Value::from("absent"))])),
+        ("access", access),
+        ("profile", input.profile.as_str().into()),
+        ("context", projection::context(input.profile, asset.manifest, payload)),
+        ("trace", trace),
+    ]);
+    if has_json_form(&capsule) { Ok(capsule) } else { Err(RuntimeFault::coded(code::CAPSULE_BUILD_INVALID)) }
+}
+
+fn identity(manifest: &Value) -> Value {
+    Value::object(
+        ["asset_id", "asset_uid", "version", "judgment_version"]
+            .map(|key| (key, Value::from(manifest.get(key).cloned()))),
+    )
+}
+
+fn trace(payload: &Value, input: &LoadInput<'_>) -> Value {
+    let mut trace = Object::new();
+    trace.insert("payload_encoding", "cbor");
+    trace.insert("loaded_by", "kdna-core");
+    trace.insert("loaded_at", input.loaded_at.to_string());
+    trace.insert("input_kind", input.input_kind.as_str());
+    trace.insert("runtime_eligible", true);
+    trace.insert("schema_valid", true);
+    trace.insert("signature_state", "absent");
+    trace.insert("profile", input.profile.as_str());
+    if input.profile == LoadProfile::Compact {
+        trace.insert("projection_report", report::of(payload));
+    }
+    trace.into()
+}
+
+/// Whether every value can be written as JSON.
+fn has_json_form(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_finite(),
+        Value::Array(items) => items.iter().all(has_json_form),
+        Value::Object(object) => object.iter().all(|(_, value)| has_json_form(value)),
+        Value::Unprintable => false,
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+    }
+}
+
+/// The plan says ready, or only the password is left to be proven. Otherwise the first issue names the refusal,
+/// whatever its severity.
+fn demand_loadable(decision: &Decision, has_password: bool) -> Result<(), RuntimeFault> {
+    let password_left =
+        decision.outcome.state == "needs_password" && decision.has_issue(code::PASSWORD_UNVERIFIED) && has_password;
+    if decision.outcome.loadable || password_left {
+        return Ok(());
+    }
+    Err(decision.issues.first().map_or(RuntimeFault::UNNAMED, |issue| RuntimeFault::coded(issue.code)))
+}
+
+/// Refuses an envelope, and plain content behind a password entitlement: there no password could ever be wrong.
+fn demand_plain(
+    manifest: &Value,
+    payload: &Value,
+    decision: &Decision,
+    has_password: bool,
+) -> Result<(), RuntimeFault> {
+    let protected = declares_encryption(manifest) && is_envelope(payload);
+    let unproven = !decision.outcome.loadable;
+    match (protected, has_password) {
+        (true, false) if is_external_grant(payload) => Err(RuntimeFault::coded(code::ACCOUNT_REQUIRED)),
+        (true, false) => Err(RuntimeFault::coded(code::PASSWORD_REQUIRED)),
+        (true, true) => Err(RuntimeFault::coded(code::DECRYPT_FAILED)),
+        (false, _) if unproven => Err(RuntimeFault::coded(code::DECRYPT_FAILED)),
+        (false, _) => Ok(()),
+    }
+}

@@ -1,0 +1,85 @@
+//! The digests over an asset: the file, its runtime entry set, its content tree, and the fingerprint of a plan's source.
+
+use super::asset::Asset;
+use super::container::{CHECKSUMS, Entry, MANIFEST, MIMETYPE, PAYLOAD};
+use super::fault::RuntimeFault;
+use crate::foundation::digest::{Digest, Hasher};
+use crate::foundation::json::canonical::canonical;
+use crate::foundation::json::read_javascript;
+use crate::foundation::value::Value;
+
+pub(super) const CONTAINER_BYTES: &str = "kdna.digest-basis.container-bytes";
+pub(super) const RUNTIME_ENTRY_SET: &str = "kdna.digest-basis.runtime-entry-set";
+pub(super) const CONTENT_TREE: &str = "kdna.digest-basis.content-tree";
+
+/// Over the two entries that a load reads; of a protected asset, over the envelope as stored.
+pub(super) fn runtime_entry_set(asset: &Asset<'_>) -> Digest {
+    let line = |name: &str| format!("{name}:{}", Digest::of(asset.entry(name)).hex());
+    Digest::of([line(MANIFEST), line(PAYLOAD)].join("\n").as_bytes())
+}
+
+/// Over name, length and bytes of the entries that decide a plan. Attachments are not among them.
+pub(super) fn source_fingerprint(asset: &Asset<'_>) -> Digest {
+    let mut hasher = Hasher::new();
+    for name in [CHECKSUMS, MANIFEST, MIMETYPE, PAYLOAD] {
+        if let Some(bytes) = asset.container.entry(name) {
+            hasher.update(name.as_bytes());
+            hasher.update(b"\0");
+            hasher.update(bytes.len().to_string().as_bytes());
+            hasher.update(b"\0");
+            hasher.update(bytes);
+            hasher.update(b"\0");
+        }
+    }
+    hasher.finish()
+}
+
+/// Over every entry, JSON entries in their stable form. The names that the contract leaves out of the tree cannot occur
+/// in a container that was parsed. Refuses, without a code, a `.json` entry that is not JSON.
+pub(super) fn content_tree(asset: &Asset<'_>) -> Result<Digest, RuntimeFault> {
+    let mut lines = Vec::with_capacity(asset.container.entries.len());
+    for entry in &asset.container.entries {
+        let digest = match parsed(asset, entry)? {
+            Some(value) => Digest::of(canonical(&value).map_err(|_| RuntimeFault::UNNAMED)?.as_bytes()),
+            None => Digest::of(&entry.data),
+        };
+        lines.push((&entry.name, digest));
+    }
+    lines.sort_unstable();
+    let lines: Vec<String> = lines.iter().map(|(name, digest)| format!("{name}:{}", digest.hex())).collect();
+    Ok(Digest::of(lines.join("\n").as_bytes()))
+}
+
+/// Refuses what [`content_tree`] would refuse, without computing it.
+pub(super) fn demand_readable_tree(asset: &Asset<'_>) -> Result<(), RuntimeFault> {
+    let is_other = |entry: &&Entry<'_>| entry.is_json() && entry.name != MANIFEST && entry.name != CHECKSUMS;
+    let others = asset.container.entries.iter().filter(is_other);
+    let readable = !matches!(asset.checksums, Some(Err(_)));
+    if readable && others.map(|entry| read_javascript(&entry.data)).all(|entry| entry.is_ok()) {
+        return Ok(());
+    }
+    Err(RuntimeFault::UNNAMED)
+}
+
+fn parsed(asset: &Asset<'_>, entry: &Entry<'_>) -> Result<Option<Value>, RuntimeFault> {
+    match (entry.name.as_str(), &asset.checksums) {
+        (MANIFEST, _) => Ok(Some(without_own_digests(asset.manifest.clone()))),
+        (CHECKSUMS, Some(checksums)) => checksums.clone().map(Some).map_err(|_| RuntimeFault::UNNAMED),
+        _ if entry.is_json() => read_javascript(&entry.data).map(Some).map_err(|_| RuntimeFault::UNNAMED),
+        _ => Ok(None),
+    }
+}
+
+/// The manifest without the digests that could not be over themselves.
+fn without_own_digests(manifest: Value) -> Value {
+    let Value::Object(mut manifest) = manifest else { return manifest };
+    for key in ["asset_digest", "container_sha256", "content_digest", "_source"] {
+        manifest.remove(key);
+    }
+    if let Some(Value::Object(authoring)) = manifest.get("authoring") {
+        let mut authoring = authoring.clone();
+        authoring.remove("content_digest");
+        manifest.insert("authoring", authoring);
+    }
+    Value::Object(manifest)
+}

@@ -1,0 +1,118 @@
+//! What the manifest declares, read without trusting its shape: a question about a member that is not there, or is not
+//! what it should be, has an answer here and never fails.
+
+use super::schema::is_strict_version;
+use crate::foundation::value::Value;
+use std::cmp::Ordering;
+
+/// The version of the contract profile that this runtime implements, as documents print it.
+pub const LOADER_VERSION: &str = "0.21.0";
+
+const PASSWORD_PROFILES: [&str; 2] = ["kdna.encryption.password", "kdna.encryption.password.scrypt"];
+const TRUST_CLAIMS: [&str; 5] = ["trusted", "recommended", "high_quality", "officially_approved", "quality_badge"];
+
+/// A member below members.
+pub(super) fn dig<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
+    path.iter().try_fold(value, |value, key| value.get(key))
+}
+
+/// A member that is there and means something.
+pub(super) fn truthy<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    value.get(key).filter(|member| member.is_truthy())
+}
+
+/// A member as it stands, or null where it is missing or means nothing.
+pub(super) fn or_null(value: &Value, key: &str) -> Value {
+    truthy(value, key).cloned().unwrap_or(Value::Null)
+}
+
+/// The declared access; a missing one is public.
+pub(super) fn access(manifest: &Value) -> Value {
+    truthy(manifest, "access").cloned().unwrap_or_else(|| Value::from("public"))
+}
+
+/// Whether the asset is to be projected by a server.
+pub(super) fn is_remote(manifest: &Value) -> bool {
+    access(manifest).as_str() == Some("remote")
+}
+
+/// How the right to load is shown.
+pub(super) fn entitlement_profile(manifest: &Value) -> Option<&str> {
+    let implied = || {
+        let profile = dig(manifest, &["encryption", "profile"]).and_then(Value::as_str)?;
+        PASSWORD_PROFILES.contains(&profile).then_some("password")
+    };
+    dig(manifest, &["entitlement", "profile"]).and_then(Value::as_str).or_else(implied)
+}
+
+/// Whether the payload is said to be encrypted.
+pub(super) fn declares_encryption(manifest: &Value) -> bool {
+    let entries = dig(manifest, &["encryption", "encrypted_entries"]).and_then(Value::as_array);
+    dig(manifest, &["payload", "encrypted"]).is_some_and(Value::is_truthy)
+        || entries.is_some_and(|entries| entries.contains(&Value::from("payload.kdnab")))
+}
+
+/// Whether the payload is a bundle of components.
+pub(super) fn is_bundle(manifest: &Value) -> bool {
+    dig(manifest, &["compatibility", "profile"]).and_then(Value::as_str) == Some("kdna.payload.bundle")
+        || manifest.get("asset_type").and_then(Value::as_str) == Some("bundle")
+}
+
+/// The loader version that the asset asks for, if that is text.
+pub(super) fn min_loader_version(manifest: &Value) -> Option<&str> {
+    dig(manifest, &["compatibility", "min_loader_version"]).and_then(Value::as_str)
+}
+
+/// Whether this runtime is new enough; `None` if the asset does not say so in the strict form.
+pub(super) fn is_loader_compatible(manifest: &Value) -> Option<bool> {
+    let asked = min_loader_version(manifest).filter(|version| is_strict_version(version))?;
+    Some(compare_versions(asked, LOADER_VERSION) != Ordering::Greater)
+}
+
+/// Compares strict versions part by part, as decimal numbers of any length.
+fn compare_versions(left: &str, right: &str) -> Ordering {
+    let part = |part: &'_ str| (part.len(), part.to_owned());
+    left.split('.').map(part).cmp(right.split('.').map(part))
+}
+
+/// Whether a document would repeat an asset's own claim to be trusted, at any depth.
+pub(super) fn claims_trust(document: &Value) -> bool {
+    match document {
+        Value::Object(object) => object.iter().any(|(key, value)| TRUST_CLAIMS.contains(&key) || claims_trust(value)),
+        Value::Array(items) => items.iter().any(claims_trust),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asking(version: &str) -> Value {
+        Value::object([("compatibility", Value::object([("min_loader_version", version.into())]))])
+    }
+
+    #[test]
+    fn loader_versions_compare_as_numbers_of_any_length() {
+        for (version, compatible) in [
+            ("0.21.0", Some(true)),
+            ("0.9.99999999999999999999", Some(true)),
+            ("0.21.1", Some(false)),
+            ("0.100.0", Some(false)),
+            ("99999999999999999999999.0.0", Some(false)),
+            ("0.21", None),
+            ("00.1.0", None),
+            ("0.21.0-rc", None),
+        ] {
+            assert_eq!(is_loader_compatible(&asking(version)), compatible, "{version}");
+        }
+        assert_eq!(is_loader_compatible(&Value::Null), None);
+    }
+
+    #[test]
+    fn a_claim_of_trust_is_found_at_any_depth() {
+        let claim = Value::object([("title", Value::Array(vec![Value::object([("trusted", Value::Null)])]))]);
+        assert!(claims_trust(&claim));
+        assert!(!claims_trust(&Value::object([("title", Value::from("trusted"))])));
+    }
+}

@@ -1,0 +1,127 @@
+//! The gates that every asset passes through, in the order of the contract; the problems they list are its words.
+//! Only says what is wrong; whether the asset may be loaded is decided by the plan.
+
+use super::asset::Asset;
+use super::cbor;
+use super::checksums;
+use super::container::PAYLOAD;
+use super::fault::RuntimeFault;
+use super::manifest::{LOADER_VERSION, is_loader_compatible, min_loader_version, truthy};
+use super::payload;
+use super::schema::Shape;
+use crate::foundation::value::{Object, Value};
+
+/// What the gates found.
+pub(super) struct Validation {
+    schema: bool,
+    payload: bool,
+    checksums: Option<bool>,
+    load_contract: bool,
+    /// Every problem, in order.
+    pub(super) problems: Vec<String>,
+    /// The decoded payload, where it could be decoded.
+    pub(super) decoded: Option<Value>,
+}
+
+const REMOVED_NAMES: [&str; 3] = ["kdna_spec", "kdna_version", "spec_version"];
+
+impl Validation {
+    /// Runs all gates. A payload that is nothing at all (`null`) is refused without a code.
+    pub(super) fn of(asset: &Asset<'_>) -> Result<Self, RuntimeFault> {
+        let mut found = Validation {
+            schema: true,
+            payload: true,
+            checksums: Some(true),
+            load_contract: true,
+            problems: Vec::new(),
+            decoded: None,
+        };
+        found.check_manifest(&asset.manifest)?;
+        let payload = match cbor::decode(asset.entry(PAYLOAD)) {
+            Ok(Value::Null | Value::Unprintable) => return Err(RuntimeFault::UNNAMED),
+            Ok(payload) => payload,
+            Err(fault) => {
+                found.payload = false;
+                found.problems.push(format!("payload: not valid KDNA payload ({fault})"));
+                return Ok(found);
+            }
+        };
+        found.payload = found.adds(payload::problems(&asset.manifest, &payload)?);
+        let verdict = checksums::verify(asset)?;
+        found.problems.extend(verdict.problems);
+        found.checksums = verdict.valid;
+        found.check_load_contract(&asset.manifest)?;
+        found.decoded = Some(payload);
+        Ok(found)
+    }
+
+    /// Adds problems; whether there were none.
+    fn adds(&mut self, problems: impl IntoIterator<Item = String>) -> bool {
+        let before = self.problems.len();
+        self.problems.extend(problems);
+        self.problems.len() == before
+    }
+
+    fn check_manifest(&mut self, manifest: &Value) -> Result<(), RuntimeFault> {
+        let shape = Shape::Manifest.errors(manifest)?;
+        self.schema &= self.adds(shape.iter().map(|error| format!("manifest: {error}")));
+        let removed = REMOVED_NAMES.iter().filter(|name| manifest.get(name).is_some());
+        self.schema &= self.adds(removed.map(|name| format!("kdna.json: {name} is not allowed. Use format_version.")));
+        Ok(())
+    }
+
+    fn check_load_contract(&mut self, manifest: &Value) -> Result<(), RuntimeFault> {
+        if let Some(contract) = truthy(manifest, "load_contract") {
+            let shape = Shape::LoadContract.errors(contract)?;
+            self.load_contract = self.adds(shape.iter().map(|error| format!("load_contract: {error}")));
+        }
+        Ok(())
+    }
+
+    /// Whether every gate passed.
+    pub(super) fn is_valid(&self) -> bool {
+        self.overall() == Some(true)
+    }
+
+    /// The conjunction; `None` where it cannot be said because of a foreign digest algorithm.
+    fn overall(&self) -> Option<bool> {
+        if self.schema && self.payload { self.checksums.map(|valid| valid && self.load_contract) } else { Some(false) }
+    }
+
+    /// The gates one by one, as plans and validation results print them.
+    fn gates(&self) -> Object {
+        let mut gates = Object::new();
+        gates.insert("format_valid", true);
+        gates.insert("schema_valid", self.schema);
+        gates.insert("payload_valid", self.payload);
+        if let Some(valid) = self.checksums {
+            gates.insert("checksums_valid", valid);
+        }
+        gates.insert("load_contract_valid", self.load_contract);
+        gates
+    }
+
+    fn insert_overall(&self, document: &mut Object) {
+        if let Some(valid) = self.overall() {
+            document.insert("overall_valid", valid);
+        }
+    }
+
+    /// `checks` of a plan.
+    pub(super) fn checks(&self) -> Value {
+        let mut checks = self.gates();
+        self.insert_overall(&mut checks);
+        checks.into()
+    }
+
+    /// The result of `validate`.
+    pub(super) fn document(&self, manifest: &Value) -> Object {
+        let mut document = self.gates();
+        document.insert("loader_version", LOADER_VERSION);
+        document.insert("min_loader_version", min_loader_version(manifest));
+        document.insert("loader_compatible", is_loader_compatible(manifest));
+        self.insert_overall(&mut document);
+        document.insert("problems", self.problems.iter().map(|text| text.as_str().into()).collect::<Vec<Value>>());
+        document
+    }
+}

@@ -1,0 +1,161 @@
+//! How a worker process locks itself in. Each measure is one function; the first that fails ends the worker, and nothing
+//! foreign has been read by then. Never undoes a measure and never goes on without one.
+
+use super::{seccomp, start};
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getppid, setsid};
+use rustix::thread::{CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs};
+
+/// The measures, as a refusal names them.
+pub const MEASURES: [&str; 9] = [
+    "descriptors",
+    "session",
+    "parent-death",
+    "no-new-privileges",
+    "capabilities",
+    "dumpable",
+    "limits",
+    "landlock",
+    "seccomp",
+];
+
+/// How strong the confinement of this process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// The Landlock ABI used.
+    pub landlock: u32,
+    /// Whether the system call filter is on.
+    pub seccomp: bool,
+}
+
+/// Writable memory of the worker, in bytes.
+const DATA_BYTES: u64 = 512 << 20;
+/// All address space: data, the executable, stacks.
+const ADDRESS_BYTES: u64 = 2 << 30;
+const CPU_SECONDS: u64 = 60;
+const OPEN_FILES: u64 = 64;
+
+/// Applies every measure, in order; on an error the name of the one that failed (one of [`MEASURES`]).
+///
+/// `readable_directory`: the process may read beneath its current directory; otherwise it may open nothing. `abi_ceiling`:
+/// uses no Landlock feature above this ABI, so that tests see every level; `None` outside tests. `parent`: the process
+/// that must be the parent, so that a parent that died before the death signal was set is noticed.
+pub fn confine(readable_directory: bool, abi_ceiling: Option<u32>, parent: u32) -> Result<Level, &'static str> {
+    close_other_descriptors()?;
+    new_session()?;
+    die_with_parent(parent)?;
+    no_new_privileges()?;
+    drop_capabilities()?;
+    not_dumpable()?;
+    limit_resources()?;
+    let landlock = landlock(readable_directory, abi_ceiling)?;
+    filter_calls()?;
+    Ok(Level { landlock, seccomp: true })
+}
+
+/// Closes everything but standard input, output and error. Rust owns nothing else this early.
+pub fn close_other_descriptors() -> Result<(), &'static str> {
+    let failed = |_| "descriptors";
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir("/proc/self/fd").map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        let number = name.to_str().and_then(|name| name.parse::<i32>().ok()).ok_or("descriptors")?;
+        numbers.push(number);
+    }
+    for number in numbers.into_iter().filter(|number| *number > 2) {
+        // One of them was the listing itself, closed by now.
+        match nix::unistd::close(number) {
+            Ok(()) | Err(nix::errno::Errno::EBADF) => {}
+            Err(_) => return Err("descriptors"),
+        }
+    }
+    Ok(())
+}
+
+/// Leaves the terminal and the parent's process group.
+pub fn new_session() -> Result<(), &'static str> {
+    setsid().map(drop).map_err(|_| "session")
+}
+
+/// Is killed when the thread that started it ends.
+pub fn die_with_parent(parent: u32) -> Result<(), &'static str> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(|_| "parent-death")?;
+    let now = getppid().map(Pid::as_raw_pid).and_then(|number| u32::try_from(number).ok());
+    if now == Some(parent) { Ok(()) } else { Err("parent-death") }
+}
+
+/// No exec can give privileges.
+pub fn no_new_privileges() -> Result<(), &'static str> {
+    set_no_new_privs(true).map_err(|_| "no-new-privileges")
+}
+
+/// Gives up what root has beyond owning files.
+pub fn drop_capabilities() -> Result<(), &'static str> {
+    let none = CapabilitySet::empty();
+    clear_ambient_capability_set().map_err(|_| "capabilities")?;
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+        .map_err(|_| "capabilities")
+}
+
+/// Cannot be traced or dumped by others of the same user; exec had reset this.
+pub fn not_dumpable() -> Result<(), &'static str> {
+    start::not_dumpable().map_err(|_| "dumpable")
+}
+
+/// Bounds memory, processor time and descriptors. No file may grow (a write to one ends the process); no core file.
+pub fn limit_resources() -> Result<(), &'static str> {
+    let wanted = [
+        (Resource::Data, DATA_BYTES),
+        (Resource::As, ADDRESS_BYTES),
+        (Resource::Cpu, CPU_SECONDS),
+        (Resource::Nofile, OPEN_FILES),
+        (Resource::Fsize, 0),
+        (Resource::Core, 0),
+    ];
+    for (resource, bound) in wanted {
+        // A limit that is lower already stays.
+        let bound = rustix::process::getrlimit(resource).maximum.map_or(bound, |maximum| maximum.min(bound));
+        rustix::process::setrlimit(resource, Rlimit { current: Some(bound), maximum: Some(bound) })
+            .map_err(|_| "limits")?;
+    }
+    Ok(())
+}
+
+/// Takes away the file system, but for reading beneath the current directory where that is wanted; TCP from ABI 4 on;
+/// signals and abstract sockets of others from ABI 6 on. Returns the ABI used.
+pub fn landlock(readable_directory: bool, abi_ceiling: Option<u32>) -> Result<u32, &'static str> {
+    let abi = start::landlock_abi().min(abi_ceiling.unwrap_or(u32::MAX));
+    if abi == 0 {
+        return Err("landlock");
+    }
+    match restrict(readable_directory, abi) {
+        Ok(RulesetStatus::FullyEnforced) => Ok(abi),
+        _ => Err("landlock"),
+    }
+}
+
+fn restrict(readable_directory: bool, abi: u32) -> Result<RulesetStatus, RulesetError> {
+    let version = ABI::from(i32::try_from(abi).unwrap_or(i32::MAX));
+    let mut rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    rules = rules.handle_access(AccessFs::from_all(version))?;
+    if version >= ABI::V4 {
+        rules = rules.handle_access(AccessNet::from_all(version))?;
+    }
+    if version >= ABI::V6 {
+        rules = rules.scope(Scope::from_all(version))?;
+    }
+    let mut created = rules.create()?;
+    if readable_directory && let Ok(here) = PathFd::new(".") {
+        created = created.add_rule(PathBeneath::new(here, AccessFs::ReadFile | AccessFs::ReadDir))?;
+    }
+    Ok(created.restrict_self()?.ruleset)
+}
+
+/// Leaves only the listed system calls.
+pub fn filter_calls() -> Result<(), &'static str> {
+    let program = seccomp::program(std::process::id()).ok_or("seccomp")?;
+    seccompiler::apply_filter(&program).map_err(|_| "seccomp")
+}

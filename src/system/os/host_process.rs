@@ -1,0 +1,150 @@
+//! Starting a host, or a command that yields a secret: programs that the person named. They get exactly the environment,
+//! directory and streams stated here; nothing is inherited by silence, and no shell is involved.
+
+use crate::foundation::path::AbsolutePath;
+use crate::system::Fault;
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsString;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What one stream of the process is.
+#[derive(Debug)]
+pub enum Stream {
+    /// A pipe to this process.
+    Pipe,
+    /// The same as this process's.
+    Inherit,
+    /// `/dev/null`.
+    Null,
+    /// An open file, such as the other end of a pseudo-terminal.
+    Given(OwnedFd),
+}
+
+/// What to start.
+#[derive(Debug)]
+pub struct HostOrder {
+    /// The program: a path with a slash, never looked up in `PATH`.
+    pub program: OsString,
+    /// Its arguments, without the name.
+    pub arguments: Vec<OsString>,
+    /// Its whole environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Its directory.
+    pub directory: AbsolutePath,
+    /// Standard input.
+    pub input: Stream,
+    /// Standard output.
+    pub output: Stream,
+    /// Standard error.
+    pub errors: Stream,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It returned this status.
+    Exit(i32),
+    /// This signal ended it.
+    Signal(i32),
+}
+
+/// A started process. Ended and reaped when dropped.
+#[derive(Debug)]
+pub struct HostProcess(Child);
+
+impl HostProcess {
+    /// Starts a program. [`Fault::NotFound`] if `program` is a bare name.
+    pub fn start(order: HostOrder) -> Result<Self, Fault> {
+        if !order.program.as_encoded_bytes().contains(&b'/') {
+            return Err(Fault::NotFound);
+        }
+        let child = Command::new(&order.program)
+            .args(&order.arguments)
+            .env_clear()
+            .envs(order.environment)
+            .current_dir(order.directory.as_str())
+            .stdin(stdio(order.input))
+            .stdout(stdio(order.output))
+            .stderr(stdio(order.errors))
+            .spawn()?;
+        Ok(Self(child))
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// The pipe to its standard input, once. Dropping it says end of input.
+    pub fn take_input(&mut self) -> Option<ChildStdin> {
+        self.0.stdin.take()
+    }
+
+    /// The pipe from its standard output, once.
+    pub fn take_output(&mut self) -> Option<ChildStdout> {
+        self.0.stdout.take()
+    }
+
+    /// The pipe from its standard error, once.
+    pub fn take_errors(&mut self) -> Option<ChildStderr> {
+        self.0.stderr.take()
+    }
+
+    /// Waits for its end (closes the pipe to its input first).
+    pub fn wait(&mut self) -> Result<Ending, Fault> {
+        Ok(ending(self.0.wait()?))
+    }
+
+    /// Waits at most so long; `None` if it still runs.
+    pub fn wait_at_most(&mut self, time: Duration) -> Result<Option<Ending>, Fault> {
+        let start = Instant::now();
+        let mut pause = Duration::from_micros(500);
+        loop {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok(Some(ending(status)));
+            }
+            let left = time.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            std::thread::sleep(pause.min(left));
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
+    }
+
+    /// Asks it to end (SIGTERM). Harmless after its end.
+    pub fn terminate(&mut self) -> Result<(), Fault> {
+        if self.0.try_wait()?.is_some() {
+            return Ok(());
+        }
+        Ok(kill_process(Pid::from_child(&self.0), Signal::TERM)?)
+    }
+
+    /// Ends it (SIGKILL). Harmless after its end; still to be waited for.
+    pub fn kill(&mut self) -> Result<(), Fault> {
+        Ok(self.0.kill()?)
+    }
+}
+
+impl Drop for HostProcess {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn stdio(stream: Stream) -> Stdio {
+    match stream {
+        Stream::Pipe => Stdio::piped(),
+        Stream::Inherit => Stdio::inherit(),
+        Stream::Null => Stdio::null(),
+        Stream::Given(file) => Stdio::from(file),
+    }
+}
+
+fn ending(status: std::process::ExitStatus) -> Ending {
+    use std::os::unix::process::ExitStatusExt as _;
+    status.code().map_or_else(|| Ending::Signal(status.signal().unwrap_or(0)), Ending::Exit)
+}

@@ -1,0 +1,116 @@
+//! Running one delegated runtime process: start, talk, bound, end, reap. Never passes on an environment, a terminal or a
+//! descriptor that is not named here, never sends anything before READY, and never leaves a process behind.
+//!
+//! The program is `/proc/self/exe`: the kernel's own reference to the file that this process runs. It is pinned as
+//! firmly as a descriptor opened at start (neither is a path that is looked up again, both survive renaming and removal)
+//! and needs no number kept free of close-on-exec.
+
+use super::OsSystem;
+use super::child::OwnedChild;
+use super::wire::{Dialogue, Errors, Output};
+use crate::foundation::limits;
+use crate::system::{ChildFault, ChildOrder, ChildReport, Enforcement, Fault};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd as _, AsRawFd as _};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// How often a cancellation is looked for.
+const TICK: Duration = Duration::from_millis(20);
+
+pub(super) fn run(order: &ChildOrder<'_, OsSystem>) -> Result<ChildReport, ChildFault> {
+    let deadline = Instant::now() + order.deadline;
+    if order.request.len() > limits::RUNTIME_REQUEST_BYTES || order.input.len() > limits::RUNTIME_INPUT_BYTES {
+        return Err(ChildFault::NotStarted(Fault::TooLarge));
+    }
+    // On every error below the child is ended and reaped as it goes out of scope. It is owned by this thread, because
+    // its parent-death signal is bound to this thread.
+    let (child, mut exchange) = start(order).map_err(ChildFault::NotStarted)?;
+    while !exchange.wait(&child, deadline)? {
+        if order.cancel.is_set() {
+            return Err(ChildFault::Cancelled);
+        }
+        exchange.advance()?;
+    }
+    // Only what is in the pipes already: a descendant might hold them open.
+    exchange.advance()?;
+    let status = child.reap().map_err(ChildFault::NotStarted)?;
+    exchange.report(status, order.sealed.is_some())
+}
+
+fn start<'a>(order: &'a ChildOrder<'_, OsSystem>) -> Result<(OwnedChild, Exchange<'a>), Fault> {
+    let (socket, child_socket) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    let (output, child_output) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (errors, child_errors) = pipe_with(PipeFlags::CLOEXEC)?;
+    for end in [&socket, &output, &errors] {
+        fcntl_setfl(end, OFlags::NONBLOCK)?;
+    }
+    let exchange = Exchange {
+        dialogue: Dialogue::new(socket, order),
+        output: Output::new(output, order.output_limit),
+        errors: Errors::new(errors),
+    };
+    let here = order.directory.map(|directory| format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd()));
+    let child = Command::new("/proc/self/exe")
+        .arg0("kdna-broker")
+        .arg("--runtime-worker")
+        .env_clear()
+        .current_dir(here.as_deref().unwrap_or("/"))
+        .stdin(Stdio::from(child_socket))
+        .stdout(Stdio::from(child_output))
+        .stderr(Stdio::from(child_errors))
+        .spawn()?;
+    Ok((OwnedChild::new(child)?, exchange))
+}
+
+struct Exchange<'a> {
+    dialogue: Dialogue<'a>,
+    output: Output,
+    errors: Errors,
+}
+
+impl Exchange<'_> {
+    /// Waits until there is something to do, at most a tick. `true` when the child has ended.
+    fn wait(&self, child: &OwnedChild, deadline: Instant) -> Result<bool, ChildFault> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ChildFault::Deadline);
+        }
+        let mut watched = vec![PollFd::from_borrowed_fd(child.descriptor(), PollFlags::IN)];
+        watched.extend(self.dialogue.watched());
+        watched.extend(self.output.watched());
+        watched.extend(self.errors.watched());
+        let time = left.min(TICK);
+        let time = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
+        match poll(&mut watched, Some(&time)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(ChildFault::NotStarted(errno.into())),
+        }
+        Ok(watched.first().is_some_and(|child| child.revents().contains(PollFlags::IN)))
+    }
+
+    /// Does all that can be done without waiting.
+    fn advance(&mut self) -> Result<(), ChildFault> {
+        self.errors.advance();
+        self.output.advance()?;
+        self.dialogue.advance()
+    }
+
+    fn report(self, status: ExitStatus, sealed: bool) -> Result<ChildReport, ChildFault> {
+        if let Some(signal) = status.signal() {
+            return Err(ChildFault::Signal(signal));
+        }
+        let level = self.dialogue.level().ok_or(ChildFault::Sandbox("no-ready"))?;
+        Ok(ChildReport {
+            exit: status.code().ok_or(ChildFault::Sandbox("no-ready"))?,
+            enforcement: Enforcement { landlock: level.landlock, seccomp: level.seccomp, sealed },
+            output: self.output.bytes(),
+            errors: self.errors.bytes(),
+        })
+    }
+}

@@ -1,0 +1,32 @@
+//! Pseudo-terminals: for a person's side that is a program (the demo, tests), and for hosts that want a terminal.
+
+use crate::system::Fault;
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{ioctl_tiocsctty, setsid};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use std::path::PathBuf;
+
+/// Opens a pseudo-terminal: the master's end, and the path of the other end.
+pub fn open_pseudo_terminal() -> Result<(OwnedFd, PathBuf), Fault> {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let name = ptsname(&master, Vec::new())?;
+    let name = name.into_string().map_err(|_| Fault::WrongKind)?;
+    Ok((master, PathBuf::from(name)))
+}
+
+/// Opens a pseudo-terminal and both its ends; neither becomes anybody's controlling terminal by that.
+pub fn open_pair() -> Result<(OwnedFd, OwnedFd), Fault> {
+    let (master, path) = open_pseudo_terminal()?;
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok((master, rustix::fs::open(path, flags, Mode::empty())?))
+}
+
+/// Starts a session whose controlling terminal is standard input. For a process that was just started with the other
+/// end of a pseudo-terminal as its standard input; fails in a process that leads a group already.
+pub fn adopt_terminal_from_stdin() -> Result<(), Fault> {
+    setsid()?;
+    Ok(ioctl_tiocsctty(rustix::stdio::stdin())?)
+}

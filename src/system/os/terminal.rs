@@ -1,0 +1,75 @@
+//! Asking the person. The question goes to the controlling terminal, never to standard output; what was typed before the
+//! question was shown is thrown away; the terminal's settings are put back on every path.
+
+use super::store;
+use crate::system::NoTerminal;
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::getpgrp;
+use rustix::termios::{
+    InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr, tcgetpgrp,
+    tcsetattr,
+};
+
+/// An answer is read up to here; a longer line is no answer.
+const ANSWER: usize = 16;
+const CONTROL_C: u8 = 0x03;
+const CONTROL_BACKSLASH: u8 = 0x1c;
+
+pub(super) fn ask(question: &str) -> Result<String, NoTerminal> {
+    let terminal = Asking::begin()?;
+    tcflush(&terminal.device, QueueSelector::IFlush).map_err(|_| NoTerminal)?;
+    store::write_all(terminal.device.as_fd(), question.as_bytes()).map_err(|_| NoTerminal)?;
+    let answer = terminal.line()?;
+    // What is left of a long line must not reach the shell as a command.
+    let _ = tcflush(&terminal.device, QueueSelector::IFlush);
+    Ok(answer)
+}
+
+/// A terminal in line mode, until dropped.
+struct Asking {
+    device: OwnedFd,
+    before: Termios,
+}
+
+impl Asking {
+    fn begin() -> Result<Self, NoTerminal> {
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let device = rustix::fs::open("/dev/tty", flags, Mode::empty()).map_err(|_| NoTerminal)?;
+        // A background process would be stopped by its first read or change of settings.
+        if tcgetpgrp(&device).map_err(|_| NoTerminal)? != getpgrp() {
+            return Err(NoTerminal);
+        }
+        let before = tcgetattr(&device).map_err(|_| NoTerminal)?;
+        let mut lines = before.clone();
+        lines.input_modes.insert(InputModes::ICRNL);
+        lines.local_modes.insert(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHOE);
+        // Control-C ends the line instead of the process: the answer is then empty and the settings are put back.
+        lines.local_modes.remove(LocalModes::ISIG);
+        lines.special_codes[SpecialCodeIndex::VEOL] = CONTROL_C;
+        lines.special_codes[SpecialCodeIndex::VEOL2] = CONTROL_BACKSLASH;
+        let asking = Self { device, before };
+        tcsetattr(&asking.device, OptionalActions::Now, &lines).map_err(|_| NoTerminal)?;
+        Ok(asking)
+    }
+
+    /// One line without its end. Empty for anything that is not a whole short line: end of input, Control-C, too long.
+    fn line(&self) -> Result<String, NoTerminal> {
+        let mut answer = [0; ANSWER + 1];
+        let read = match rustix::io::retry_on_intr(|| rustix::io::read(&self.device, &mut answer)) {
+            Ok(read) => read,
+            // The other side of the terminal is gone.
+            Err(Errno::IO) => 0,
+            Err(_) => return Err(NoTerminal),
+        };
+        let line = answer.get(..read).and_then(|line| line.strip_suffix(b"\n")).unwrap_or_default();
+        Ok(std::str::from_utf8(line).unwrap_or_default().to_owned())
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        let _ = tcsetattr(&self.device, OptionalActions::Now, &self.before);
+    }
+}
