@@ -5,6 +5,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::too_many_lines,
     reason = "a test that cannot be arranged must stop, and says why"
 )]
 #![cfg(feature = "runtime")]
@@ -361,6 +362,9 @@ fn a_phrase_in_a_script_without_spaces_asks_instead_of_loading_or_skipping() {
     }
 }
 
+/// What is said, and what was done to the snapshot at a path.
+type Damage = (ReasonCode, fn(&SimSystem, &str));
+
 #[test]
 fn the_first_snapshot_that_fails_blocks_and_is_the_only_candidate() {
     let entries = [open("first", &["draft article"], &[]), open("second", &["draft article"], &[])];
@@ -369,7 +373,6 @@ fn the_first_snapshot_that_fails_blocks_and_is_the_only_candidate() {
         .enumerate()
         .map(|(number, entry)| format!("/w/.kdna/assets/sha256-{}.kdna", Digest::of(&asset(number, entry)).hex()));
     let [_, second]: [String; 2] = paths.collect::<Vec<_>>().try_into().unwrap();
-    type Damage = (ReasonCode, fn(&SimSystem, &str));
     let damages: [Damage; 4] = [
         (ReasonCode::SnapshotMissing, |system, path| system.arrange(|world| world.remove(path)).unwrap()),
         (ReasonCode::SnapshotDigestMismatch, |system, path| {
@@ -418,8 +421,7 @@ fn no_selection_leads_to_a_load() {
 
 #[test]
 fn a_record_that_cannot_be_used_blocks_without_candidates() {
-    type Damage = fn(&SimSystem);
-    let damages: [Damage; 4] = [
+    let damages: [fn(&SimSystem); 4] = [
         |system| system.arrange(|world| world.remove("/w/.kdna/attachments.json")).unwrap(),
         |system| system.arrange(|world| world.set_content("/w/.kdna/attachments.json", b"{}")).unwrap(),
         |system| system.arrange(|world| world.link("/w/.kdna/attachments.json", "x")).unwrap(),

@@ -1,5 +1,5 @@
 //! Recorded cases laid out in the simulated system at the very paths where they were recorded, so that digests which bind
-//! a path hold; and the recorded LoadPlans, by the digest of the asset they were made for.
+//! a path hold; and the recorded `LoadPlan`s, by the digest of the asset they were made for.
 
 use super::documents::parse;
 use super::package;
@@ -105,7 +105,7 @@ fn lay(world: &mut World, folder: &Path, path: &str, name: &str, entry: &Value) 
     }
 }
 
-/// The recorded LoadPlan of an asset, if its plan was recorded.
+/// The recorded `LoadPlan` of an asset, if its plan was recorded.
 pub(crate) fn recorded_plan(asset: &[u8]) -> Option<Value> {
     static PLANS: OnceLock<HashMap<Digest, Value>> = OnceLock::new();
     let plans = PLANS.get_or_init(|| {

@@ -107,8 +107,10 @@ fn owner(bytes: &[u8]) -> Option<u32> {
     if whole { format!("{id}").parse().ok() } else { None }
 }
 
+/// Takes the published lock back if it is still ours; looks once more if the system stumbles.
 fn withdraw<S: System>(system: &S, kdna: &S::Directory, ours: Identity) {
-    if system.look_beneath(kdna, &entry(PUBLISHED)).is_ok_and(|facts| facts.identity == ours) {
+    let look = || system.look_beneath(kdna, &entry(PUBLISHED)).map(|facts| facts.identity);
+    if look().or_else(|_| look()) == Ok(ours) {
         discard(system, kdna, PUBLISHED);
         let _ = system.sync_directory(kdna);
     }

@@ -58,7 +58,7 @@ impl AttachmentPolicy {
             let message = "All-workspace scope does not accept a task-hint matching policy.";
             return Err(Refusal::labelled(Reason::Usage, message));
         }
-        let [applies_to, does_not_apply_to] = lists.map(|items| texts(items));
+        let [applies_to, does_not_apply_to] = lists.map(texts);
         let arguments = PolicyArguments {
             role: Some(role),
             applies_to: &applies_to?,
