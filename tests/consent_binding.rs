@@ -1,14 +1,26 @@
 //! A consent is about one load: every coordinate bites alone, with a reason of its own, and what a person was asked is
-//! what is written. Everything runs in the simulated system.
+//! what is written.
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot be arranged must stop, and says why"
+)]
 
-use kdna_broker::consent::{Consent, ConsentFacts, ConsentLease, ConsentSource, Coordinates, check_destination};
+use kdna_broker::consent::{
+    Consent, ConsentFacts, ConsentFile, ConsentLease, ConsentSource, Coordinates, check_destination, document,
+};
 use kdna_broker::foundation::digest::{Digest, of_root_path};
-use kdna_broker::foundation::json::write;
+use kdna_broker::foundation::json::{read_javascript, read_strict, write};
 use kdna_broker::foundation::path::AbsolutePath;
 use kdna_broker::foundation::refusal::{Reason, Refusal, Stage};
-use kdna_broker::system::Observe;
+use kdna_broker::foundation::value::Value;
+use kdna_broker::system::os::OsSystem;
 use kdna_broker::system::sim::{Call, SimSystem};
+use kdna_broker::system::{Identity, Observe};
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const HOST: &str = "golden-host";
 const ATTACHMENT: &str = "att_000000000000000000000001";
@@ -165,11 +177,10 @@ fn a_document_that_two_readers_could_understand_differently_is_refused() {
 
 #[test]
 fn every_missing_member_is_noticed() {
-    let whole = Consent::read(&facts().bytes()).is_ok();
-    assert!(whole);
-    let document = kdna_broker::foundation::json::read_strict(&facts().bytes(), 4).unwrap();
-    for key in kdna_broker::consent::document::FIELDS {
-        let mut object = document.as_object().unwrap().clone();
+    assert!(Consent::read(&facts().bytes()).is_ok());
+    let whole = read_strict(&facts().bytes(), 4).unwrap();
+    for key in document::FIELDS {
+        let mut object = whole.as_object().unwrap().clone();
         object.remove(key);
         let bytes = write::compact_object(&object).unwrap();
         assert_eq!(reason(bytes.as_bytes()), Reason::ConsentFieldsWrong, "{key}");
@@ -322,6 +333,66 @@ fn codes_and_messages_are_those_of_the_recorded_replies() {
     }
 }
 
+#[test]
+fn the_published_schema_names_the_members_and_words_that_are_read() {
+    let schema = read_strict(&std::fs::read("policy/consent-0.1.0.schema.json").unwrap(), 8).unwrap();
+    let required: Vec<_> =
+        schema.get("required").unwrap().as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(required, document::FIELDS);
+    let properties = schema.get("properties").unwrap();
+    assert_eq!(properties.as_object().unwrap().keys().collect::<Vec<_>>(), document::FIELDS);
+    let constant = |path: &[&str]| {
+        let member = path.iter().fold(properties, |value, key| value.get(key).unwrap());
+        member.get("const").unwrap().as_str().unwrap().to_owned()
+    };
+    assert_eq!(constant(&["document_type"]), document::DOCUMENT_TYPE);
+    assert_eq!(constant(&["schema_version"]), document::SCHEMA_VERSION);
+    assert_eq!(constant(&["approval_source"]), document::APPROVAL_SOURCE);
+    assert_eq!(constant(&["use_boundary", "properties", "kind"]), document::USE_KIND);
+    assert_eq!(constant(&["processing_boundary", "properties", "kind"]), document::NAMED_REMOTE);
+}
+
+#[test]
+fn a_reader_never_sees_a_replacement_half_done() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let file = path(place.path().canonicalize().unwrap().join("consent.json").to_str().unwrap());
+    let system = OsSystem::new();
+    let install = |nonce: String| {
+        let target = ConsentFile::open(&system, &file).unwrap().unwrap();
+        target.install(&system, &ConsentFacts { nonce, ..facts() }.bytes()).unwrap();
+    };
+    install("0".repeat(32));
+    let nowhere = Identity { device: 0, inode: 0 };
+    let source = ConsentSource::bind(&system, Some(file.as_str()), nowhere);
+    let writing = AtomicUsize::new(4);
+    std::thread::scope(|scope| {
+        for writer in 1..=4u32 {
+            let (install, writing) = (&install, &writing);
+            scope.spawn(move || {
+                (0..25u32).for_each(|round| install(format!("{writer:016x}{round:016x}")));
+                writing.fetch_sub(1, Ordering::SeqCst);
+            });
+        }
+        let mut whole = 0;
+        while writing.load(Ordering::SeqCst) > 0 || whole == 0 {
+            match source.read(&system) {
+                Ok(bytes) => {
+                    assert!(Consent::read(&bytes).is_ok());
+                    whole += 1;
+                }
+                // The one held was replaced meanwhile: refused, and neither missing nor mixed.
+                Err(refusal) => assert!(
+                    [Reason::ConsentChangedWhileRead, Reason::ConsentNotPrivate].contains(&refusal.reason()),
+                    "{refusal:?}"
+                ),
+            }
+        }
+    });
+    let left: Vec<_> = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["consent.json"]);
+}
+
 /// The recorded cases, and the reason that stands behind each recorded code; `None` is a load.
 const RECORDED: [(&str, Option<Reason>); 21] = [
     ("asset", Some(Reason::ConsentForOtherAsset)),
@@ -358,9 +429,9 @@ fn recorded_consents_are_judged_as_recorded() {
         let directory = format!("{shared}/golden/cases/mcp-consent-{case}");
         let bytes = std::fs::read(format!("{directory}/files/private/processing-consent.json")).unwrap();
         let reply = std::fs::read(format!("{directory}/stdout")).unwrap();
-        let reply = kdna_broker::foundation::json::read_javascript(&reply).unwrap();
+        let reply = read_javascript(&reply).unwrap();
         let text = reply.get("result").unwrap().get("content").unwrap().as_array().unwrap()[0].get("text").unwrap();
-        let reply = kdna_broker::foundation::json::read_javascript(text.as_str().unwrap().as_bytes()).unwrap();
+        let reply = read_javascript(text.as_str().unwrap().as_bytes()).unwrap();
         let host_id = match case {
             "badhostid" => "Golden Host!".to_owned(),
             "hostid-128" => "h".repeat(128),

@@ -114,6 +114,8 @@ fn every_call<S: System>(system: &S) {
     let _ = system.open_file_in(&root, "notes");
     let _ = system.directory_facts(&root);
     let _ = file.as_ref().map(|file| (system.file_facts(file), system.read(file, 9), system.seal(file, 9).is_ok()));
+    let _ = file.as_ref().map(|file| system.fill(file, &mut [0; 9]));
+    let _ = system.resolve_link(&absolute("/w"));
     let _ = (system.look(&absolute("/w")), system.look_beneath(&root, &notes));
     let _ = (system.canonical_directory(&absolute("/w")), system.working_directory());
     let _ = (system.user(), system.account_home(), system.now(), system.monotonic());

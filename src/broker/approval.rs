@@ -63,10 +63,10 @@ impl<S: System> Question<S> {
     /// Gathers the facts. Refuses where there is no workspace, no single enabled attachment, where the stored asset is
     /// not the approved one, or where the host root would be refused by the server.
     pub fn prepare(system: &S, request: &ApprovalRequest<'_>) -> Result<Self, Refusal> {
-        let workspace = workspace::locate(system, request.cwd, None, request.home)?.ok_or(Reason::ConsentWorkspaceMissing)?;
+        let workspace =
+            workspace::locate(system, request.cwd, None, request.home)?.ok_or(Reason::ConsentWorkspaceMissing)?;
         let here = RelativePath::default();
-        let record =
-            workspace::read_record(system, &workspace.directory, &here).map_err(|_| Reason::RecordUnsafe)?;
+        let record = workspace::read_record(system, &workspace.directory, &here).map_err(|_| Reason::RecordUnsafe)?;
         let attachment = choose(&Record::read(&record.bytes)?, request.attachment)?;
         let plan = plan(system, &workspace, &attachment)?;
         let host_root = host_root(system, request, &workspace)?;

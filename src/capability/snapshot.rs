@@ -1,9 +1,9 @@
 //! The asset's bytes, read once, digested while read, and sealed. What was digested is what the runtime parses; nothing
 //! is opened twice for its content.
 
+use crate::capability::workspace::KDNA;
 use crate::foundation::digest::Digest;
 use crate::foundation::limits;
-use crate::capability::workspace::KDNA;
 use crate::foundation::path::RelativePath;
 use crate::foundation::record::AssetReference;
 use crate::foundation::refusal::{Reason, Refusal};

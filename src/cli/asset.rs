@@ -31,17 +31,20 @@ const PASSWORD_ARGUMENT: &str =
     "--password is not supported because it exposes secrets in process arguments. Use --password-stdin.";
 
 /// `kdna plan-load`.
-pub fn plan_load<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
+pub(crate) fn plan_load<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
     refuse_password_argument(words)?;
     let arguments = PLAN.parse(words).map_err(|text| Outcome::usage(&text))?;
-    let file = one_file(&arguments, "Usage: kdna plan-load <file.kdna> [--json] [--has-password] [--entitlement-status <status>]")?;
+    let file = one_file(
+        &arguments,
+        "Usage: kdna plan-load <file.kdna> [--json] [--has-password] [--entitlement-status <status>]",
+    )?;
     let (sealed, path) = seal_packaged(system, file, NOT_PACKAGED)?;
     let request = Request::PlanLoad(plan_request(&arguments, Some(&path))?);
     run(system, request, &sealed, b"", NOT_PACKAGED)
 }
 
 /// `kdna load`.
-pub fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
+pub(crate) fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
     refuse_password_argument(words)?;
     let arguments = LOAD.parse(words).map_err(|text| Outcome::usage(&text))?;
     let file = one_file(
@@ -80,7 +83,7 @@ pub fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome>
 }
 
 /// `kdna inspect`.
-pub fn inspect<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
+pub(crate) fn inspect<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
     let arguments = INSPECT.parse(words).map_err(|text| Outcome::usage(&text))?;
     let file = one_file(&arguments, "Usage: kdna inspect <file.kdna|source-dir>")?;
     let (sealed, _) = seal_packaged(system, file, NOT_CONTAINER)?;
@@ -88,7 +91,7 @@ pub fn inspect<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outco
 }
 
 /// `kdna validate`.
-pub fn validate<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
+pub(crate) fn validate<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
     let arguments = VALIDATE.parse(words).map_err(|text| Outcome::usage(&text))?;
     let file = one_file(
         &arguments,
@@ -100,7 +103,7 @@ pub fn validate<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outc
 }
 
 /// A LoadPlan of a file that was opened for another command (`attach`), as the worker prints it.
-pub fn plan_of<S: System>(system: &S, sealed: &S::Sealed) -> Result<ChildReport, Refusal> {
+pub(crate) fn plan_of<S: System>(system: &S, sealed: &S::Sealed) -> Result<ChildReport, Refusal> {
     Delegate::embedded().run_sealed(system, Request::PlanLoad(PlanRequest::default()), sealed, b"", &Cancel::new())
 }
 
@@ -132,11 +135,7 @@ fn entitlement_status(arguments: &Arguments) -> Result<Option<String>, Outcome> 
 
 /// Opens, bounds and seals a file that the person named. The directory above may be reached through links, as with any
 /// command line; the file itself may not be one.
-fn seal_packaged<S: System>(
-    system: &S,
-    file: &str,
-    irregular: &str,
-) -> Result<(S::Sealed, AbsolutePath), Outcome> {
+fn seal_packaged<S: System>(system: &S, file: &str, irregular: &str) -> Result<(S::Sealed, AbsolutePath), Outcome> {
     let missing = || Outcome::usage(&format!("File not found: {}", display(file, limits::TEXT_UNITS)));
     let base = system.working_directory().map_err(|_| missing())?;
     let path = base.resolve(file).ok_or_else(missing)?;
@@ -155,7 +154,7 @@ fn seal_packaged<S: System>(
 }
 
 /// Opens a file by the path that a person typed: links above it are followed once, the file itself is not.
-pub fn open_named<S: System>(system: &S, path: &AbsolutePath) -> Result<S::File, Fault> {
+pub(crate) fn open_named<S: System>(system: &S, path: &AbsolutePath) -> Result<S::File, Fault> {
     let (parent, name) = path.split_last().ok_or(Fault::WrongKind)?;
     let parent = match system.canonical_directory(&parent) {
         Err(Fault::Link) => system.canonical_directory(&system.resolve_link(&parent)?)?,
@@ -248,8 +247,11 @@ fn judge(report: &ChildReport, unrecognised: &str) -> Outcome {
 fn failure_code(errors: &[u8]) -> Option<&str> {
     let word = std::str::from_utf8(errors).ok()?;
     let plain = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
-    (!word.is_empty() && word.len() <= 64 && word.starts_with(|first: char| first.is_ascii_uppercase()) && word.bytes().all(plain))
-        .then_some(word)
+    (!word.is_empty()
+        && word.len() <= 64
+        && word.starts_with(|first: char| first.is_ascii_uppercase())
+        && word.bytes().all(plain))
+    .then_some(word)
 }
 
 #[cfg(test)]

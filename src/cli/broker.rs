@@ -13,7 +13,7 @@ use crate::system::os::{self, OsSystem};
 use std::sync::Arc;
 
 /// Runs one command.
-pub fn run(environment: &Environment) -> Outcome {
+pub(crate) fn run(environment: &Environment) -> Outcome {
     let (command, words) = match environment.arguments.split_first() {
         None => ("help", &[][..]),
         Some((command, words)) => (command.as_str(), words),

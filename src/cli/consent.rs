@@ -23,12 +23,12 @@ const USAGE: &str = "Usage: kdna-broker consent request --host <id> --processor 
                      [--attachment <id>] [--host-root <dir>] [--cwd <dir>] [--details] | status | revoke";
 
 /// Declined by the person.
-pub const DECLINED: u8 = 10;
+pub(crate) const DECLINED: u8 = 10;
 /// No terminal to ask on.
-pub const NO_TERMINAL: u8 = 11;
+pub(crate) const NO_TERMINAL: u8 = 11;
 
 /// Runs one of the three.
-pub fn run(environment: &Environment, words: &[String]) -> Outcome {
+pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
     let Some((command, words)) = words.split_first() else { return Outcome::usage(USAGE) };
     if os::start::check_platform().is_err() {
         return Outcome::refused(&Reason::KernelTooOld.into());
@@ -44,15 +44,13 @@ pub fn run(environment: &Environment, words: &[String]) -> Outcome {
 }
 
 /// Where the consent lies: the named file, else the default one in the broker's private state.
-pub fn file<S: System>(system: &S, environment: &Environment) -> Result<AbsolutePath, Refusal> {
-    match environment.settings.consent_file.as_deref().filter(|text| !text.is_empty()) {
-        Some(text) => ConsentFile::<S>::coordinate(text),
-        None => {
-            let state = state::state_path(system, environment.settings.state_directory.as_deref())?;
-            let below = RelativePath::parse("consent/processing-consent.json").ok_or(Reason::Internal)?;
-            Ok(state.join(&below))
-        }
+pub(crate) fn file<S: System>(system: &S, environment: &Environment) -> Result<AbsolutePath, Refusal> {
+    if let Some(text) = environment.settings.consent_file.as_deref().filter(|text| !text.is_empty()) {
+        return ConsentFile::<S>::coordinate(text);
     }
+    let state = state::state_path(system, environment.settings.state_directory.as_deref())?;
+    let below = RelativePath::parse("consent/processing-consent.json").ok_or(Reason::Internal)?;
+    Ok(state.join(&below))
 }
 
 fn nothing_more(words: &[String]) -> Result<(), Outcome> {
@@ -117,5 +115,9 @@ fn revoke<S: System>(system: &S, environment: &Environment) -> Result<Outcome, R
         Some(held) => held.revoke(system)?,
         None => false,
     };
-    Ok(Outcome::text(if there { "Revoked. No load is delivered under it any more." } else { "There was no consent to revoke." }))
+    Ok(Outcome::text(if there {
+        "Revoked. No load is delivered under it any more."
+    } else {
+        "There was no consent to revoke."
+    }))
 }

@@ -12,7 +12,7 @@ use screen::Screen;
 use steps::Demo;
 
 /// Runs it.
-pub fn run(_: &Environment, words: &[String]) -> Outcome {
+pub(crate) fn run(_: &Environment, words: &[String]) -> Outcome {
     if !words.is_empty() {
         return Outcome::usage("Usage: kdna-broker demo");
     }

@@ -5,18 +5,18 @@ use crate::broker::Settings;
 
 /// Everything that the process was given.
 #[derive(Clone, Debug, Default)]
-pub struct Environment {
+pub(crate) struct Environment {
     /// The name the program was started by; empty for an empty argument vector.
-    pub program: String,
+    pub(crate) program: String,
     /// The arguments after it.
-    pub arguments: Vec<String>,
+    pub(crate) arguments: Vec<String>,
     /// The coordinates.
-    pub settings: Settings,
+    pub(crate) settings: Settings,
 }
 
 impl Environment {
     /// Reads the process's own.
-    pub fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
         let program = words.next().unwrap_or_default();
         Self {
@@ -34,7 +34,7 @@ impl Environment {
     }
 
     /// Whether the program was started by this name.
-    pub fn program_is(&self, name: &str) -> bool {
+    pub(crate) fn program_is(&self, name: &str) -> bool {
         self.program.rsplit('/').next() == Some(name)
     }
 }

@@ -9,20 +9,20 @@ const SHOWN: usize = 64;
 
 /// What a command accepts.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// Options without a value.
-    pub flags: &'static [&'static str],
+    pub(crate) flags: &'static [&'static str],
     /// Options with a value.
-    pub values: &'static [&'static str],
+    pub(crate) values: &'static [&'static str],
     /// Of these values, the ones that may stand several times.
-    pub repeatable: &'static [&'static str],
+    pub(crate) repeatable: &'static [&'static str],
     /// Whether a repeated flag is refused, as the asset commands do.
-    pub flags_once: bool,
+    pub(crate) flags_once: bool,
 }
 
 /// Arguments, understood.
 #[derive(Clone, Debug, Default)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     positionals: Vec<String>,
     flags: Vec<&'static str>,
     values: Vec<(&'static str, String)>,
@@ -30,7 +30,7 @@ pub struct Arguments {
 
 impl Options {
     /// Reads arguments; the error is the recorded text, with the person's own words made safe to show.
-    pub fn parse(&self, arguments: &[String]) -> Result<Arguments, String> {
+    pub(crate) fn parse(&self, arguments: &[String]) -> Result<Arguments, String> {
         let mut parsed = Arguments::default();
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
@@ -61,40 +61,36 @@ impl Options {
                 let value = value.filter(|value| !value.is_empty() && !value.starts_with("--"));
                 parsed.values.push((option, value.ok_or_else(|| format!("{option} requires a value."))?));
             } else {
-                return Err(self.unknown(name));
+                return Err(format!("Unknown option: {}", display(name, SHOWN)));
             }
         }
         Ok(parsed)
-    }
-
-    fn unknown(&self, name: &str) -> String {
-        format!("Unknown option: {}", display(name, SHOWN))
     }
 }
 
 impl Arguments {
     /// Whether a flag was given.
-    pub fn has(&self, flag: &str) -> bool {
+    pub(crate) fn has(&self, flag: &str) -> bool {
         self.flags.contains(&flag)
     }
 
     /// The value of an option.
-    pub fn value(&self, option: &str) -> Option<&str> {
+    pub(crate) fn value(&self, option: &str) -> Option<&str> {
         self.values.iter().find(|(name, _)| *name == option).map(|(_, value)| value.as_str())
     }
 
     /// All values of a repeatable option, in order.
-    pub fn all(&self, option: &str) -> Vec<String> {
+    pub(crate) fn all(&self, option: &str) -> Vec<String> {
         self.values.iter().filter(|(name, _)| *name == option).map(|(_, value)| value.clone()).collect()
     }
 
     /// What does not begin with `--`.
-    pub fn positionals(&self) -> &[String] {
+    pub(crate) fn positionals(&self) -> &[String] {
         &self.positionals
     }
 
     /// The only positional, if there is exactly one.
-    pub fn only_positional(&self) -> Option<&str> {
+    pub(crate) fn only_positional(&self) -> Option<&str> {
         match self.positionals.as_slice() {
             [only] => Some(only),
             _ => None,
@@ -106,8 +102,12 @@ impl Arguments {
 mod tests {
     use super::*;
 
-    const OPTIONS: Options =
-        Options { flags: &["--yes"], values: &["--cwd", "--applies-to"], repeatable: &["--applies-to"], flags_once: false };
+    const OPTIONS: Options = Options {
+        flags: &["--yes"],
+        values: &["--cwd", "--applies-to"],
+        repeatable: &["--applies-to"],
+        flags_once: false,
+    };
 
     fn parse(arguments: &[&str]) -> Result<Arguments, String> {
         OPTIONS.parse(&arguments.iter().map(|argument| (*argument).to_owned()).collect::<Vec<_>>())
@@ -115,9 +115,13 @@ mod tests {
 
     #[test]
     fn options_and_positionals_are_told_apart() {
-        let parsed = parse(&["a.kdna", "--cwd", "w", "--applies-to=x", "--applies-to", "y", "--yes", "--yes", "-x"]).unwrap();
+        let parsed =
+            parse(&["a.kdna", "--cwd", "w", "--applies-to=x", "--applies-to", "y", "--yes", "--yes", "-x"]).unwrap();
         assert_eq!(parsed.positionals(), ["a.kdna", "-x"]);
-        assert_eq!((parsed.value("--cwd"), parsed.all("--applies-to"), parsed.has("--yes")), (Some("w"), vec!["x".into(), "y".into()], true));
+        assert_eq!(
+            (parsed.value("--cwd"), parsed.all("--applies-to"), parsed.has("--yes")),
+            (Some("w"), vec!["x".into(), "y".into()], true)
+        );
         assert_eq!(parsed.only_positional(), None);
     }
 

@@ -1,7 +1,7 @@
 //! The help texts. Each names only what this version does.
 
 /// `kdna help`.
-pub const OWNER: &str = "\
+pub(crate) const OWNER: &str = "\
 kdna: judgment assets attached to one project
 
   attach FILE.kdna --cwd DIR (--attachment-stdin | --role TEXT --applies-to TEXT... [--does-not-apply-to TEXT...]
@@ -27,7 +27,7 @@ Exit: 0 done, 1 failed or invalid, 2 refused or not understood, 3 not loadable n
 ";
 
 /// `kdna-broker help`.
-pub const BROKER: &str = "\
+pub(crate) const BROKER: &str = "\
 kdna-broker: hands a project's judgment asset to an agent host only where a person allowed it
 
   mcp [--tool-names dotted|portable]

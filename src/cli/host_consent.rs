@@ -20,7 +20,7 @@ const OPTIONS: Options = Options {
 };
 
 /// Runs it.
-pub fn run<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
+pub(crate) fn run<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
     let arguments = OPTIONS.parse(words).map_err(|text| Outcome::usage(&text))?;
     if !arguments.positionals().is_empty() {
         return Err(Outcome::usage("Usage: kdna host-consent [--json] [--status] [--revoke]"));

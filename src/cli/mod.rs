@@ -42,11 +42,7 @@ pub fn main_entry() -> ExitCode {
         Some(Err(_)) => return Outcome::refused(&Reason::ConsentNoTerminal.into()).finish(),
         None => {}
     }
-    let outcome = if environment.program_is("kdna") {
-        owner::run(&environment)
-    } else {
-        broker::run(&environment)
-    };
+    let outcome = if environment.program_is("kdna") { owner::run(&environment) } else { broker::run(&environment) };
     outcome.finish()
 }
 

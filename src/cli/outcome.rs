@@ -9,18 +9,18 @@ use std::process::ExitCode;
 
 /// The end of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Standard output, whole.
-    pub output: String,
+    pub(crate) output: String,
     /// Standard error, whole.
-    pub errors: String,
+    pub(crate) errors: String,
     /// The exit status.
-    pub exit: u8,
+    pub(crate) exit: u8,
 }
 
 impl Outcome {
     /// A document as the contract prints it.
-    pub fn document(value: &Value) -> Self {
+    pub(crate) fn document(value: &Value) -> Self {
         match write::pretty(value) {
             Ok(output) => Self { output, ..Self::default() },
             Err(_) => Self::failed("Error: operation failed safely.".to_owned()),
@@ -28,29 +28,29 @@ impl Outcome {
     }
 
     /// Plain text.
-    pub fn text(text: impl Into<String>) -> Self {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
         let mut output = text.into();
         output.push('\n');
         Self { output, ..Self::default() }
     }
 
     /// A refused command: `Error: [code] message`, and what to do about it on a second line; exit 2.
-    pub fn refused(refusal: &Refusal) -> Self {
+    pub(crate) fn refused(refusal: &Refusal) -> Self {
         Self::error(format!("Error: [{}] {}\n{}", refusal.code(), refusal.message(), refusal.remedy()), 2)
     }
 
     /// A command line that cannot be understood: the recorded text; exit 2.
-    pub fn usage(text: &str) -> Self {
+    pub(crate) fn usage(text: &str) -> Self {
         Self::error(format!("Error: {text}"), 2)
     }
 
     /// A failure; exit 1.
-    pub fn failed(text: String) -> Self {
+    pub(crate) fn failed(text: String) -> Self {
         Self::error(text, 1)
     }
 
     /// One text on standard error and a status.
-    pub fn error(text: String, exit: u8) -> Self {
+    pub(crate) fn error(text: String, exit: u8) -> Self {
         let mut errors = text;
         errors.push('\n');
         Self { errors, exit, ..Self::default() }
@@ -58,12 +58,12 @@ impl Outcome {
 
     /// The same with another status.
     #[must_use]
-    pub fn exiting(self, exit: u8) -> Self {
+    pub(crate) fn exiting(self, exit: u8) -> Self {
         Self { exit, ..self }
     }
 
     /// Writes and gives the status. A standard output that cannot take the text is a failure.
-    pub fn finish(self) -> ExitCode {
+    pub(crate) fn finish(self) -> ExitCode {
         let mut output = std::io::stdout().lock();
         let written = output.write_all(self.output.as_bytes()).and_then(|()| output.flush());
         let _ = std::io::stderr().lock().write_all(self.errors.as_bytes());

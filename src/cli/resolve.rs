@@ -35,9 +35,10 @@ const ONE_TASK: &str = "Resolve requires exactly one of --task-stdin or --task-f
 const SCHEMA: &str = "0.3.0";
 
 /// Runs it.
-pub fn resolve<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
+pub(crate) fn resolve<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
     let arguments = OPTIONS.parse(words).map_err(|text| refused(&text))?;
-    let cwd = arguments.value("--cwd").filter(|_| arguments.positionals().is_empty()).ok_or_else(|| refused(ONE_TASK))?;
+    let cwd =
+        arguments.value("--cwd").filter(|_| arguments.positionals().is_empty()).ok_or_else(|| refused(ONE_TASK))?;
     let task = match (arguments.has("--task-stdin"), arguments.value("--task-file")) {
         (true, None) => Source::Stdin(read_stdin()?),
         (false, Some(file)) => Source::File(file),
@@ -53,7 +54,8 @@ pub fn resolve<S: System>(system: &S, environment: &Environment, words: &[String
         Source::File(file) => (TaskSource::File, read_file(system, file)?),
     };
     task::text_of(&bytes, source)?;
-    let located = workspace::locate(system, cwd, arguments.value("--workspace-root"), environment.settings.home.as_deref());
+    let located =
+        workspace::locate(system, cwd, arguments.value("--workspace-root"), environment.settings.home.as_deref());
     let Ok(located) = located else {
         return Ok(print(&Resolution::unasked(ReasonCode::AttachmentSchemaUnsupported)));
     };

@@ -15,10 +15,10 @@ use crate::system::Observe;
 use crate::system::os::{OsSystem, confine, worker_io};
 
 /// The one argument of a worker.
-pub const FLAG: &str = "--runtime-worker";
+pub(crate) const FLAG: &str = "--runtime-worker";
 
 /// If this process was started as a worker: serve and exit.
-pub fn serve_if_asked() {
+pub(crate) fn serve_if_asked() {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == FLAG) && words.next().is_none() {
         std::process::exit(serve());
@@ -92,11 +92,12 @@ fn plan_input(request: &PlanRequest) -> PlanInput<'_> {
 
 fn plan(request: &PlanRequest, bytes: &[u8]) -> Reply {
     let document = runtime::plan(bytes, &plan_input(request)).map_err(failure)?;
-    let exit = match (document.get("state").and_then(Value::as_str), document.get("can_load_now").and_then(Value::as_bool)) {
-        (Some("invalid"), _) => 1,
-        (_, Some(true)) => 0,
-        _ => 3,
-    };
+    let exit =
+        match (document.get("state").and_then(Value::as_str), document.get("can_load_now").and_then(Value::as_bool)) {
+            (Some("invalid"), _) => 1,
+            (_, Some(true)) => 0,
+            _ => 3,
+        };
     Ok((document, exit))
 }
 
@@ -121,7 +122,9 @@ fn resolve(request: &ResolveRequest, task: &[u8]) -> Reply {
         selection: selection(request)?,
         defer_password: request.defer_password,
     };
-    resolver::resolve(&system, &directory, &order, &Embedded).map(|document| (document, 0)).map_err(|_| (None, UNRECOGNISED))
+    resolver::resolve(&system, &directory, &order, &Embedded)
+        .map(|document| (document, 0))
+        .map_err(|_| (None, UNRECOGNISED))
 }
 
 /// The selection's digests, as digests.

@@ -7,7 +7,11 @@ pub mod binding;
 pub mod document;
 pub mod draft;
 pub mod prompt;
+#[cfg(test)]
+mod prompt_tests;
 pub mod store;
+#[cfg(test)]
+mod store_tests;
 
 pub use binding::{ConsentLease, Coordinates, check_binding, check_destination, check_host_id};
 pub use document::{Consent, ConsentFacts};

@@ -1,4 +1,4 @@
-//! The LoadPlan: what a runtime says about an asset before anything is opened. Judged field by field; the names an asset
+//! The `LoadPlan`: what a runtime says about an asset before anything is opened. Judged field by field; the names an asset
 //! gives itself may be any JSON, everything else is closed. Never decides whether a load is allowed.
 
 use crate::foundation::digest::Digest;
@@ -50,7 +50,7 @@ words! {
     Access { Public = "public", Licensed = "licensed", Remote = "remote" }
 }
 
-/// A LoadPlan that follows the contract, and the document it came from.
+/// A `LoadPlan` that follows the contract, and the document it came from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadPlan {
     state: State,

@@ -27,6 +27,8 @@ impl<S: System> Journal<S> {
     pub fn open(system: &S, state: &PrivateDirectory<S>) -> Result<Self, Refusal> {
         let below = RelativePath::parse(DIRECTORY).unwrap_or_default();
         let directory = make_private(system, &state.path().join(&below)).map_err(unwritable)?;
+        // A row is not durable in a directory whose name is not.
+        system.sync_directory(state.handle()).map_err(unwritable)?;
         let _lock = hold_lock(system, &directory)?;
         let install_id = match read_install_id(system, &directory)? {
             Some(id) => id,

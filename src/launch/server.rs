@@ -5,10 +5,9 @@ use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::value::Value;
 use crate::system::Fault;
-use crate::system::os::host_process::{Ending, HostOrder, HostProcess, Stream};
+use crate::system::os::host_process::{ChildStdin, ChildStdout, Ending, HostOrder, HostProcess, Stream};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{ChildStdin, ChildStdout};
 use std::time::Duration;
 
 /// Nesting of a reply: a Capsule inside the envelope.
@@ -47,7 +46,7 @@ impl Server {
     /// Sends one request and reads its reply's `result`.
     pub fn request(&mut self, method: &str, params: Value) -> Result<Value, Fault> {
         self.requests += 1;
-        self.send(Value::object([
+        self.send(&Value::object([
             ("jsonrpc", Value::from("2.0")),
             ("id", Value::from(self.requests)),
             ("method", Value::from(method)),
@@ -62,11 +61,11 @@ impl Server {
 
     /// Sends a notification.
     pub fn notify(&mut self, method: &str) -> Result<(), Fault> {
-        self.send(Value::object([("jsonrpc", Value::from("2.0")), ("method", Value::from(method))]))
+        self.send(&Value::object([("jsonrpc", Value::from("2.0")), ("method", Value::from(method))]))
     }
 
-    fn send(&mut self, message: Value) -> Result<(), Fault> {
-        let mut line = write::compact(&message).map_err(|_| Fault::WrongKind)?;
+    fn send(&mut self, message: &Value) -> Result<(), Fault> {
+        let mut line = write::compact(message).map_err(|_| Fault::WrongKind)?;
         line.push('\n');
         let input = self.input.as_mut().ok_or(Fault::NotFound)?;
         input.write_all(line.as_bytes()).and_then(|()| input.flush()).map_err(|_| Fault::NotFound)

@@ -6,7 +6,6 @@ use crate::system::Fault;
 use crate::system::os::host_process::{Ending, HostOrder, HostProcess, Stream};
 use crate::system::os::pty;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{Read, Write};
 
 /// The argument by which a command takes its standard input as its controlling terminal first.
@@ -29,7 +28,7 @@ pub fn answer_on_terminal(
     directory: &AbsolutePath,
     answer: &str,
 ) -> Result<(String, Ending), Fault> {
-    let (master, slave) = pty::open_pair()?;
+    let (mut terminal, slave) = pty::open_pair()?;
     let mut process = HostProcess::start(HostOrder {
         program: "/proc/self/exe".into(),
         arguments: std::iter::once(FLAG).chain(arguments.iter().copied()).map(OsString::from).collect(),
@@ -39,7 +38,6 @@ pub fn answer_on_terminal(
         output: Stream::Null,
         errors: Stream::Inherit,
     })?;
-    let mut terminal = File::from(master);
     let mut shown = Vec::new();
     let mut answered = false;
     let mut buffer = [0; 4096];

@@ -29,18 +29,21 @@ pub(crate) fn read(tool: Tool, raw: Option<&RawValue>) -> Option<Request> {
         return Some(Request::Status { cwd });
     }
     let task = task(members.get("task")?)?;
-    let selection = optional(members.get("selection"), selection)?;
+    let selection = optional(members.get("selection"), selection).ok()?;
     if tool == Tool::Resolve {
         return Some(Request::Resolve { cwd, task, selection });
     }
-    let profile = optional(members.get("profile"), |raw| Profile::parse(&text(raw)?))?.unwrap_or_default();
+    let profile = optional(members.get("profile"), |raw| Profile::parse(&text(raw)?)).ok()?.unwrap_or_default();
     Some(Request::Load { cwd, task, selection, profile })
 }
 
-/// Reads a member that may be missing; `None` if it is there and wrong.
-fn optional<T>(raw: Option<&RawValue>, read: impl Fn(&RawValue) -> Option<T>) -> Option<Option<T>> {
-    raw.map_or(Some(None), |raw| read(raw).map(Some))
+/// Reads a member that may be missing, but not wrong.
+fn optional<T>(raw: Option<&RawValue>, read: impl Fn(&RawValue) -> Option<T>) -> Result<Option<T>, Wrong> {
+    raw.map(|raw| read(raw).ok_or(Wrong)).transpose()
 }
+
+/// An argument breaks its schema.
+struct Wrong;
 
 fn text(raw: &RawValue) -> Option<String> {
     String::from_utf8(text_of(raw.get())?.into_owned()).ok()
@@ -70,7 +73,7 @@ fn selection(raw: &RawValue) -> Option<Selection> {
     Some(Selection {
         attachment_id: text(members.get("attachment_id")?).filter(|text| is_attachment_id(text))?,
         task_digest: digest(members.get("task_digest")?)?,
-        plan_digest: optional(members.get("plan_digest"), digest)?,
+        plan_digest: optional(members.get("plan_digest"), digest).ok()?,
     })
 }
 

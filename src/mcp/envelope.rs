@@ -8,6 +8,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 
 /// The id of a request: text or an integer, kept as it was written.
@@ -86,10 +87,11 @@ impl<'de> Visitor<'de> for MembersVisitor {
         while let Some(key) = access.next_key::<&'de RawValue>()? {
             let value = access.next_value::<&'de RawValue>()?;
             let key = text_of(key.get()).ok_or_else(|| serde::de::Error::custom("key"))?;
-            if members.values.contains_key(&key) {
-                members.repeated.push(key);
-            } else {
-                members.values.insert(key, value);
+            match members.values.entry(key) {
+                Entry::Occupied(place) => members.repeated.push(place.key().clone()),
+                Entry::Vacant(place) => {
+                    place.insert(value);
+                }
             }
         }
         Ok(members)

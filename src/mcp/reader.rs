@@ -68,7 +68,10 @@ impl<'s, T: Toolset> Reader<'s, T> {
                     self.session.queue.push(Job { calls, batch: false, bytes })
                 }
             },
-            Message::Notification { method, params } => self.notice(&method, params),
+            Message::Notification { method, params } => {
+                self.notice(&method, params);
+                true
+            }
             Message::Bad { id, fault } => self.send(id.as_ref(), Work::Fault(fault)),
             Message::Ignored | Message::Batch(_) => true,
         }
@@ -81,32 +84,32 @@ impl<'s, T: Toolset> Reader<'s, T> {
         }
         self.unanswerable = 0;
         let mut delivers = false;
-        let mut calls = Vec::new();
-        for item in items {
-            match Message::read(item.get()) {
-                Message::Request { id, method, .. } if method == "initialize" => {
-                    calls.push(self.call(Some(id), Work::Fault(Fault::InvalidRequest)));
-                }
-                Message::Request { id, method, params } => {
-                    let (Turn::Now(mut work) | Turn::InOrder(mut work)) = self.answer(&method, params);
-                    if matches!(&work, Work::Tool(request) if self.session.tools.delivers(request)) {
-                        // A delivery is written the moment it is made, and one message can hold only one such moment.
-                        if delivers {
-                            work = Work::Fault(Fault::InvalidRequest);
-                        }
-                        delivers = true;
-                    }
-                    calls.push(self.call(Some(id), work));
-                }
-                Message::Notification { method, params } => {
-                    self.notice(&method, params);
-                }
-                Message::Bad { id, fault } => calls.push(self.call(id, Work::Fault(fault))),
-                Message::Batch(_) => calls.push(self.call(None, Work::Fault(Fault::InvalidRequest))),
-                Message::Ignored => {}
-            }
-        }
+        let calls: Vec<_> =
+            items.iter().filter_map(|item| self.item(Message::read(item.get()), &mut delivers)).collect();
         calls.is_empty() || self.session.queue.push(Job { calls, batch: true, bytes })
+    }
+
+    /// One message of a list; `None` if it wants no answer.
+    fn item(&mut self, message: Message<'_>, delivers: &mut bool) -> Option<Call<T::Request>> {
+        match message {
+            Message::Request { id, method, .. } if method == "initialize" => {
+                Some(self.call(Some(id), Work::Fault(Fault::InvalidRequest)))
+            }
+            Message::Request { id, method, params } => {
+                let (Turn::Now(work) | Turn::InOrder(work)) = self.answer(&method, params);
+                let again = matches!(&work, Work::Tool(request) if self.session.tools.delivers(request))
+                    && std::mem::replace(delivers, true);
+                // A delivery is written the moment it is made, and one message can hold only one such moment.
+                Some(self.call(Some(id), if again { Work::Fault(Fault::InvalidRequest) } else { work }))
+            }
+            Message::Notification { method, params } => {
+                self.notice(&method, params);
+                None
+            }
+            Message::Bad { id, fault } => Some(self.call(id, Work::Fault(fault))),
+            Message::Batch(_) => Some(self.call(None, Work::Fault(Fault::InvalidRequest))),
+            Message::Ignored => None,
+        }
     }
 
     fn call(&self, id: Option<Id>, work: Work<T::Request>) -> Call<T::Request> {
@@ -155,19 +158,18 @@ impl<'s, T: Toolset> Reader<'s, T> {
     }
 
     /// Cancellation is the one notification with an effect. None is ever answered.
-    fn notice(&self, method: &str, params: Params<'_>) -> bool {
+    fn notice(&self, method: &str, params: Params<'_>) {
         if method == "notifications/cancelled"
             && let Ok(members) = members(params)
             && let Some(id) = members.get("requestId").and_then(Id::read)
         {
             self.session.queue.cancel(&id);
         }
-        true
     }
 }
 
 /// The members of `params`; wrong if a key stands twice.
-fn members<'a>(params: Params<'a>) -> Result<Members<'a>, Fault> {
+fn members(params: Params<'_>) -> Result<Members<'_>, Fault> {
     let text = match params {
         Params::Absent => "{}",
         Params::Object(raw) => raw.get(),

@@ -71,7 +71,7 @@ impl<'a> ReplyFrame<'a> {
             out.push_str(r#","structuredContent":"#);
             out.push_str(&document);
             if let Some(enforcement) = answer.enforcement {
-                push_meta(&mut out, Object::from_iter([("kdna-broker/enforcement".to_owned(), level(enforcement))]));
+                push_meta(&mut out, &Object::from_iter([("kdna-broker/enforcement".to_owned(), level(enforcement))]));
             }
         }
         out.push_str("}}");
@@ -99,7 +99,7 @@ impl<'a> ReplyFrame<'a> {
                 ("kdna-broker/stage", refusal.stage().as_str()),
                 ("kdna-broker/remedy", refusal.remedy()),
             ];
-            push_meta(&mut out, rows.into_iter().map(|(key, word)| (key.to_owned(), Value::from(word))).collect());
+            push_meta(&mut out, &rows.into_iter().map(|(key, word)| (key.to_owned(), Value::from(word))).collect());
         }
         out.push_str("}}");
         self.finish(out)
@@ -138,9 +138,9 @@ impl<'a> ReplyFrame<'a> {
     }
 }
 
-fn push_meta(out: &mut String, meta: Object) {
+fn push_meta(out: &mut String, meta: &Object) {
     // Literals, words of the catalogue and small numbers: always writable.
-    if let Ok(meta) = write::compact_object(&meta) {
+    if let Ok(meta) = write::compact_object(meta) {
         out.push_str(r#","_meta":"#);
         out.push_str(&meta);
     }

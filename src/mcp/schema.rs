@@ -109,7 +109,7 @@ impl Tool {
     /// Open on purpose: the documents of the contract are described by their own schemas.
     fn output_schema(self) -> String {
         format!(
-            r#"{{"type":"object","required":["document_type","schema_version"],"properties":{{"document_type":{{"type":"string","const":"{}"}},"schema_version":{{"type":"string","const":"0.3.0"}}}}}}"#,
+            r#"{{"type":"object","required":["document_type","schema_version"],"properties":{{"document_type":{{"type":"string","const":"{}"}},"schema_version":{{"type":"string"}}}}}}"#,
             self.document_type()
         )
     }

@@ -14,6 +14,7 @@ use super::worker;
 use super::workspace::Workspace;
 use crate::broker::Operations;
 use crate::foundation::json::write;
+use crate::foundation::value::Value;
 use crate::system::Cancel;
 use serde_json::value::RawValue;
 use std::io::{ErrorKind, Read, Write};
@@ -56,8 +57,8 @@ pub fn serve(
     operations: Arc<dyn Operations>,
     options: ServeOptions,
 ) -> Ending {
-    let tools = Workspace { operations, names: options.tool_names };
-    run(input, output, tools, "kdna-broker", &options.server_version)
+    let ServeOptions { tool_names: names, server_version } = options;
+    run(input, output, Workspace { operations, names }, server_info("kdna-broker", server_version))
 }
 
 /// Why a call could not be read.
@@ -122,13 +123,12 @@ pub(crate) fn run<T: Toolset>(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
     tools: T,
-    name: &str,
-    version: &str,
+    server_info: String,
 ) -> Ending {
     let session = Arc::new(Session {
         tools,
         queue: Queue::new(),
-        server_info: server_info(name, version),
+        server_info,
         output: Mutex::new(Box::new(output)),
         failure: Mutex::new(None),
     });
@@ -146,13 +146,11 @@ pub(crate) fn run<T: Toolset>(
     failure.unwrap_or(Ending::InputEnded)
 }
 
-fn server_info(name: &str, version: &str) -> String {
-    let mut out = r#"{"name":"#.to_owned();
-    write::string(&mut out, name);
-    out.push_str(r#","version":"#);
-    write::string(&mut out, version);
-    out.push('}');
-    out
+/// The `serverInfo` object as JSON.
+fn server_info(name: &str, version: String) -> String {
+    let info = Value::object([("name", Value::from(name)), ("version", Value::from(version))]);
+    // Two texts always have a JSON form.
+    write::compact(&info).unwrap_or_default()
 }
 
 /// Closes the queue when the reading thread ends, however it ends.

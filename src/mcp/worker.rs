@@ -30,11 +30,12 @@ fn run_batch<T: Toolset>(session: &Session<T>, calls: &[Call<T::Request>]) -> Op
     let mut delivery = None;
     let mut reserved = calls.len() * REFUSAL_BYTES;
     for (at, call) in calls.iter().enumerate() {
-        let delivers = matches!(&call.work, Work::Tool(request) if session.tools.delivers(request));
-        if delivers {
+        let part = if matches!(&call.work, Work::Tool(request) if session.tools.delivers(request)) {
             delivery = Some((at, call));
-        }
-        let part = if delivers { None } else { answer(session, call, b"", b"", reserved) };
+            None
+        } else {
+            answer(session, call, b"", b"", reserved)
+        };
         reserved += part.as_ref().map_or(0, Vec::len) + 1;
         parts.push(part);
     }

@@ -3,11 +3,12 @@
 
 use super::capsule::{self, InputKind, LoadInput, LoadProfile};
 use super::container::{CHECKSUMS, Container, MANIFEST};
+use super::decision::{INVALID, Outcome};
 use super::digests::demand_readable_tree;
 use super::fault::RuntimeFault;
 use super::inspect::document as inspection_of;
 use super::manifest::{claims_trust, is_remote};
-use super::plan::{self, EntitlementStatus, Outcome, PlanInput};
+use super::plan::{self, EntitlementStatus, PlanInput};
 use super::validation::Validation;
 use crate::foundation::json::{JsonFault, read_javascript};
 use crate::foundation::time::Timestamp;
@@ -59,7 +60,7 @@ impl<'a> Asset<'a> {
         if claims_trust(&document) { Err(RuntimeFault::UNNAMED) } else { Ok(document) }
     }
 
-    /// The LoadPlan.
+    /// The `LoadPlan`.
     pub fn plan(&self, input: &PlanInput<'_>) -> Result<Value, RuntimeFault> {
         plan::document(self, &Validation::of(self)?, input).map(|(document, _)| document)
     }
@@ -85,14 +86,16 @@ impl<'a> Asset<'a> {
 }
 
 fn exit_of(outcome: Outcome) -> u8 {
-    match outcome {
-        Outcome { state: "invalid", .. } => 1,
-        Outcome { loadable: true, .. } => 0,
-        _ => 3,
+    if outcome.state == INVALID.state {
+        1
+    } else if outcome.loadable {
+        0
+    } else {
+        3
     }
 }
 
-/// The LoadPlan of an asset, valid or not. A fault means that nothing can be said about the bytes as an asset.
+/// The `LoadPlan` of an asset, valid or not. A fault means that nothing can be said about the bytes as an asset.
 pub fn plan(bytes: &[u8], input: &PlanInput<'_>) -> Result<Value, RuntimeFault> {
     Asset::read_for_load(bytes)?.plan(input)
 }

@@ -1,11 +1,12 @@
 //! The load: plan, decode, project, prove the digests, and only then a Runtime Capsule. Nothing is returned in part.
 
 use super::asset::Asset;
+use super::decision::{Decision, NEEDS_PASSWORD, decide};
 use super::evidence;
 use super::fault::{RuntimeFault, code};
 use super::manifest::{access, declares_encryption};
 use super::payload::{is_envelope, is_external_grant};
-use super::plan::{Decision, EntitlementStatus, PlanInput, decide};
+use super::plan::{EntitlementStatus, PlanInput};
 use super::projection;
 use super::report;
 use super::validation::Validation;
@@ -150,7 +151,7 @@ fn has_json_form(value: &Value) -> bool {
 /// whatever its severity.
 fn demand_loadable(decision: &Decision, has_password: bool) -> Result<(), RuntimeFault> {
     let password_left =
-        decision.outcome.state == "needs_password" && decision.has_issue(code::PASSWORD_UNVERIFIED) && has_password;
+        decision.outcome.state == NEEDS_PASSWORD.state && decision.has_issue(code::PASSWORD_UNVERIFIED) && has_password;
     if decision.outcome.loadable || password_left {
         return Ok(());
     }

@@ -73,7 +73,7 @@ impl<'a> Container<'a> {
         demand(u64::try_from(bytes.len()).is_ok_and(|size| size <= limits::CONTAINER_BYTES))?;
         demand(end.count <= limits::CONTAINER_ENTRIES)?;
         let mut container = Container { bytes, entries: Vec::with_capacity(end.count) };
-        let mut records = vec![end.at..end.at.saturating_add(END_BYTES)];
+        let mut records = Vec::with_capacity(end.count.saturating_add(2));
         let (mut at, mut total) = (end.directory, 0);
         for _ in 0..end.count {
             let central = Central::read(bytes, at)?;
@@ -84,7 +84,7 @@ impl<'a> Container<'a> {
             container.entries.push(Entry { name, data });
             at = central.next;
         }
-        records.push(end.directory..at);
+        records.extend([end.directory..at, end.at..end.at.saturating_add(END_BYTES)]);
         demand(are_disjoint(records))?;
         container.has_required_entries()?;
         Ok(container)

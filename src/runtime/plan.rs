@@ -1,15 +1,12 @@
-//! The LoadPlan: whether an asset may be loaded now, and what is missing if not. The decision is a fixed order of
-//! questions; the first that applies answers. A plan proves nothing about a password: only a load does.
+//! The plan document: who the asset says it is, the decision, what it was decided on, and every issue. A plan can be
+//! printed for an invalid asset too; it proves nothing about a password.
 
 use super::asset::Asset;
+use super::decision::{Decision, INVALID, Outcome, decide};
 use super::digests::source_fingerprint;
-use super::fault::{RuntimeFault, code};
-use super::manifest::{
-    LOADER_VERSION, access, claims_trust, dig, entitlement_profile, is_loader_compatible, min_loader_version, or_null,
-    truthy,
-};
+use super::fault::RuntimeFault;
+use super::manifest::{access, claims_trust, entitlement_profile, or_null};
 use super::validation::Validation;
-use crate::foundation::json::write;
 use crate::foundation::value::Value;
 
 /// What a person claims about an entitlement. A diagnostic: anyone can say `active`.
@@ -52,183 +49,7 @@ pub struct PlanInput<'a> {
     pub source_path: Option<&'a str>,
 }
 
-/// One reason against (or a note beside) loading.
-#[derive(Debug, PartialEq)]
-pub(super) struct Issue {
-    pub(super) code: &'static str,
-    severity: &'static str,
-    message: String,
-}
-
-/// The answer part of a plan.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Outcome {
-    pub(super) state: &'static str,
-    action: &'static str,
-    pub(super) loadable: bool,
-    policy: &'static str,
-}
-
-const fn no(state: &'static str, action: &'static str) -> Outcome {
-    Outcome { state, action, loadable: false, policy: "none" }
-}
-
-const INVALID: Outcome = no("invalid", "block");
-const NEEDS_PASSWORD: Outcome = no("needs_password", "enter_password");
-const NEEDS_RUNTIME: Outcome = Outcome { policy: "remote", ..no("needs_runtime", "connect_runtime") };
-const NEEDS_LICENSE: Outcome = no("needs_license", "install_receipt");
-const READY: Outcome = Outcome { state: "ready", action: "load", loadable: true, policy: "minimal" };
-const OFFLINE_GRACE: Outcome = Outcome { state: "offline_grace", action: "sync", ..READY };
-
-/// The decision for an asset.
-pub(super) struct Decision {
-    pub(super) outcome: Outcome,
-    pub(super) issues: Vec<Issue>,
-}
-
-impl Decision {
-    fn end(mut self, outcome: Outcome, code: &'static str, message: &str) -> Self {
-        self.outcome = outcome;
-        self.add(code, message);
-        self
-    }
-
-    fn add(&mut self, code: &'static str, message: impl Into<String>) {
-        let severity = match code {
-            code::EXTENDS_RESOLVER_MISSING | code::OFFLINE_GRACE_ACTIVE => "warning",
-            code::ACTIVE_DIAGNOSTIC | code::PASSWORD_DIAGNOSTIC => "info",
-            _ => "blocking",
-        };
-        self.issues.push(Issue { code, severity, message: message.into() });
-    }
-
-    /// Whether an issue with this code is among the reasons.
-    pub(super) fn has_issue(&self, code: &str) -> bool {
-        self.issues.iter().any(|issue| issue.code == code)
-    }
-}
-
-/// Decides; the first question that applies answers.
-pub(super) fn decide(manifest: &Value, validation: &Validation, input: &PlanInput<'_>) -> Decision {
-    let mut decision = Decision { outcome: INVALID, issues: Vec::new() };
-    if !validation.is_valid() {
-        for problem in &validation.problems {
-            decision.add(problem_code(problem), problem.as_str());
-        }
-        return decision;
-    }
-    if is_loader_compatible(manifest) == Some(false) {
-        let message = format!(
-            "{}: asset requires loader {}, current loader is {LOADER_VERSION}",
-            code::LOADER_VERSION_UNSUPPORTED,
-            min_loader_version(manifest).unwrap_or_default()
-        );
-        return decision.end(INVALID, code::LOADER_VERSION_UNSUPPORTED, &message);
-    }
-    if manifest.get("dependencies").and_then(Value::as_object).is_some_and(|object| !object.is_empty()) {
-        let message = "Asset has dependencies but no dependency resolver callback was provided.";
-        return decision.end(INVALID, code::DEPENDENCY_RESOLVER_MISSING, message);
-    }
-    if let Some(base) = truthy(manifest, "extends") {
-        let base = write::compact(base).unwrap_or_default();
-        decision.add(
-            code::EXTENDS_RESOLVER_MISSING,
-            format!(
-                "Asset declares 'extends: {base}' but no resolver was provided. Inheritance chain will not be applied."
-            ),
-        );
-    }
-    match access(manifest).as_str() {
-        Some("remote") => {
-            let message = "Remote assets require a runtime projection endpoint.";
-            decision.end(NEEDS_RUNTIME, code::REMOTE_RUNTIME_REQUIRED, message)
-        }
-        Some("licensed") => decide_licensed(decision, entitlement_profile(manifest), input),
-        _ => decide_public(decision, manifest, input),
-    }
-}
-
-fn problem_code(problem: &str) -> &'static str {
-    let problem = problem.to_ascii_lowercase();
-    if problem.contains("checksum:") || problem.contains("checksums:") {
-        code::DIGEST_FAILED
-    } else if problem.contains("signature") {
-        code::SIGNATURE_FAILED
-    } else {
-        code::FORMAT_INVALID
-    }
-}
-
-fn decide_licensed(decision: Decision, profile: Option<&str>, input: &PlanInput<'_>) -> Decision {
-    match (profile, input.entitlement_status) {
-        (Some("password"), _) if input.has_password => decision.end(
-            NEEDS_PASSWORD,
-            code::PASSWORD_UNVERIFIED,
-            "A password was provided but has not been verified. Only an authorized load may verify it by decrypting \
-             the protected payload.",
-        ),
-        (Some("password"), _) => decision.end(
-            NEEDS_PASSWORD,
-            code::PASSWORD_REQUIRED,
-            "A password is required before this asset can be loaded.",
-        ),
-        (Some("account"), _) => decision.end(
-            no("needs_account", "sign_in_or_activate"),
-            code::ACCOUNT_REQUIRED,
-            "Account authorization is required before this asset can be loaded.",
-        ),
-        (Some("org"), _) => decision.end(
-            no("needs_org_auth", "sign_in_or_activate"),
-            code::ORG_REQUIRED,
-            "Organization authorization is required before this asset can be loaded.",
-        ),
-        (_, Some(EntitlementStatus::Active)) => Decision { outcome: READY, ..decision },
-        (_, Some(status)) => decide_lapsed(decision, status),
-        (_, None) => decision.end(
-            NEEDS_LICENSE,
-            code::ENTITLEMENT_REQUIRED,
-            "A valid entitlement is required before this asset can be loaded.",
-        ),
-    }
-}
-
-fn decide_lapsed(decision: Decision, status: EntitlementStatus) -> Decision {
-    match status {
-        EntitlementStatus::Expired => {
-            decision.end(no("expired_grace", "renew_entitlement"), code::EXPIRED, "The entitlement is expired.")
-        }
-        EntitlementStatus::Revoked => {
-            decision.end(no("denied", "contact_issuer"), code::REVOKED, "The entitlement has been revoked.")
-        }
-        _ => decision.end(
-            OFFLINE_GRACE,
-            code::OFFLINE_GRACE_ACTIVE,
-            "The entitlement can load during offline grace but must sync before grace expires.",
-        ),
-    }
-}
-
-fn decide_public(decision: Decision, manifest: &Value, input: &PlanInput<'_>) -> Decision {
-    let entries = dig(manifest, &["encryption", "encrypted_entries"]).and_then(Value::as_array).unwrap_or_default();
-    if dig(manifest, &["payload", "encrypted"]) == Some(&Value::Bool(true)) || !entries.is_empty() {
-        let message = "Encrypted entries require licensed access.";
-        return decision.end(INVALID, code::CRYPTO_PROFILE_UNSUPPORTED, message);
-    }
-    match input.entitlement_status {
-        Some(EntitlementStatus::Active) => {
-            decision.end(READY, code::ACTIVE_DIAGNOSTIC, "Entitlement active diagnostic signal acknowledged.")
-        }
-        Some(status) => decide_lapsed(decision, status),
-        None if input.has_password => decision.end(
-            READY,
-            code::PASSWORD_DIAGNOSTIC,
-            "hasPassword is a diagnostic credential-presence signal only; it does not verify the password.",
-        ),
-        None => Decision { outcome: READY, ..decision },
-    }
-}
-
-/// The LoadPlan document. Refuses, without a code, to repeat an asset's own claim of trust.
+/// The `LoadPlan` document. Refuses, without a code, to repeat an asset's own claim of trust.
 pub(super) fn document(
     asset: &Asset<'_>,
     validation: &Validation,
@@ -274,14 +95,4 @@ fn input_fingerprint(asset: &Asset<'_>, input: &PlanInput<'_>) -> Value {
         ("entitlement_input", input.entitlement_status.map(EntitlementStatus::as_str).into()),
         ("source_fingerprint", source_fingerprint(asset).into()),
     ])
-}
-
-impl From<Issue> for Value {
-    fn from(issue: Issue) -> Self {
-        Value::object([
-            ("code", issue.code.into()),
-            ("severity", issue.severity.into()),
-            ("message", Value::from(issue.message)),
-        ])
-    }
 }

@@ -191,6 +191,16 @@ pub trait System: Observe {
     where
         Self: Sized;
 
+    /// This process's id: for people and lock files, never authority.
+    fn process_id(&self) -> u32 {
+        std::process::id()
+    }
+    /// Whether a process with this id exists here, whoever owns it. Ids of other containers cannot be known.
+    fn process_exists(&self, id: u32) -> bool {
+        let process = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
+        process.is_some_and(|process| rustix::process::test_kill_process(process) != Err(rustix::io::Errno::SRCH))
+    }
+
     /// Shows a question on the person's terminal and reads one line from it, discarding what was typed ahead. `Err` if
     /// there is no terminal. At most 16 bytes of the answer are returned.
     fn ask(&self, question: &str) -> Result<String, NoTerminal>;

@@ -3,48 +3,49 @@
 use std::io::{IsTerminal, Write};
 
 /// Standard output, as the demonstration writes to it.
-pub struct Screen {
+pub(crate) struct Screen {
     colour: bool,
     step: usize,
 }
 
 impl Screen {
     /// Colour where standard output is a terminal that wants it.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { colour: std::io::stdout().is_terminal(), step: 0 }
     }
 
     /// The head of a step.
-    pub fn step(&mut self, name: &str, what: &str) {
+    pub(crate) fn step(&mut self, name: &str, what: &str) {
         self.step += 1;
         let number = self.step;
         self.line(&format!("\n{number}  {}  {what}", self.painted("1", &format!("{name:<9}"))));
     }
 
     /// A line of a step.
-    pub fn note(&self, text: &str) {
+    pub(crate) fn note(&self, text: &str) {
         for line in text.lines() {
             self.line(&format!("   {line}"));
         }
     }
 
     /// How a step ended: something was given.
-    pub fn given(&self, text: &str) {
+    pub(crate) fn given(&self, text: &str) {
         self.line(&format!("   {} {text}", self.painted("32", "✓")));
     }
 
     /// How a step ended: something was refused, as it should be.
-    pub fn refused(&self, text: &str) {
+    pub(crate) fn refused(&self, text: &str) {
         self.line(&format!("   {} {text}", self.painted("33", "✗")));
     }
 
     /// The last line.
-    pub fn end(&self, text: &str) {
+    pub(crate) fn end(&self, text: &str) {
         self.line(&format!("\n{text}"));
     }
 
     /// One line as it is.
-    pub fn line(&self, text: &str) {
+    #[allow(clippy::unused_self)] // the screen is what is written to
+    pub(crate) fn line(&self, text: &str) {
         // A closed output ends the demonstration at its next real step; there is nothing to add here.
         let _ = writeln!(std::io::stdout().lock(), "{text}");
     }

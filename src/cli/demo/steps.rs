@@ -2,10 +2,10 @@
 //! refused, the journal, the host entry. Each returns why it did not end as it should.
 
 use super::screen::Screen;
+use crate::broker::Settings;
 use crate::cli::attach;
 use crate::cli::environment::Environment;
 use crate::cli::outcome::Outcome;
-use crate::broker::Settings;
 use crate::foundation::digest::Digest;
 use crate::foundation::json::read_strict;
 use crate::foundation::path::{AbsolutePath, RelativePath};
@@ -28,7 +28,7 @@ const PROCESSOR: &str = "Example Inference Ltd";
 type Failure = String;
 
 /// The temporary world of one demonstration.
-pub struct Demo {
+pub(crate) struct Demo {
     system: OsSystem,
     scratch: Scratch,
     workspace: AbsolutePath,
@@ -39,9 +39,10 @@ pub struct Demo {
 
 impl Demo {
     /// Makes the temporary workspace and the asset's file.
-    pub fn prepare() -> Result<Self, Failure> {
+    pub(crate) fn prepare() -> Result<Self, Failure> {
         let system = OsSystem::new();
-        let scratch = Scratch::create(&system, "kdna-demo").map_err(failed("no temporary directory"))?;
+        let scratch =
+            Scratch::create(&system, &std::env::temp_dir(), "kdna-demo").map_err(failed("no temporary directory"))?;
         let base = system.open_directory(scratch.path()).map_err(failed("no temporary directory"))?;
         system.make_directory(&base, "project", 0o755).map_err(failed("no workspace"))?;
         let file = system.create_file(&base, "review.kdna", 0o644).map_err(failed("no asset file"))?;
@@ -53,7 +54,7 @@ impl Demo {
     }
 
     /// Every step, in order.
-    pub fn run(&mut self, screen: &mut Screen) -> Result<(), Failure> {
+    pub(crate) fn run(&mut self, screen: &mut Screen) -> Result<(), Failure> {
         screen.line("kdna-broker: one consented load, in a temporary workspace that is removed at the end.");
         self.attach(screen)?;
         screen.step("serve", "kdna-broker mcp, started as a host starts it, over pipes");
@@ -69,7 +70,7 @@ impl Demo {
             return Err("the server did not end cleanly".into());
         }
         self.journal(screen)?;
-        self.next(screen);
+        Self::next(screen);
         Ok(())
     }
 
@@ -117,11 +118,15 @@ impl Demo {
         let directory = self.consent.split_last().map(|(directory, _)| directory).ok_or("no path")?;
         crate::capability::private_file::make_private(&self.system, &directory)
             .map_err(|_| "no private directory".to_owned())?;
-        let mut server = Server::start(&self.workspace, self.variables()).map_err(failed("the server did not start"))?;
+        let mut server =
+            Server::start(&self.workspace, self.variables()).map_err(failed("the server did not start"))?;
         let hello = Value::object([
             ("protocolVersion", Value::from("2025-06-18")),
             ("capabilities", Value::object::<&str, 0>([])),
-            ("clientInfo", Value::object([("name", "demo"), ("version", "1")].map(|(key, value)| (key, Value::from(value))))),
+            (
+                "clientInfo",
+                Value::object([("name", "demo"), ("version", "1")].map(|(key, value)| (key, Value::from(value)))),
+            ),
         ]);
         let answer = server.request("initialize", hello).map_err(failed("the handshake failed"))?;
         server.notify("notifications/initialized").map_err(failed("the handshake failed"))?;
@@ -161,7 +166,8 @@ impl Demo {
             (String::new(), self.ask_person(&words)?)
         } else {
             screen.note("There is no terminal here: the demonstration answers \"y\" on a pseudo-terminal of its own.");
-            answer_on_terminal(&words, self.variables(), &self.workspace, "y").map_err(failed("nobody could be asked"))?
+            answer_on_terminal(&words, self.variables(), &self.workspace, "y")
+                .map_err(failed("nobody could be asked"))?
         };
         screen.line(&indented(&shown));
         match ending {
@@ -190,7 +196,9 @@ impl Demo {
         screen.note(&format!("its highest question: \"{}\"", display(&question, 100)));
         let level = meta.get("kdna-broker/enforcement").ok_or("no enforcement level")?;
         let abi = level.get("landlock").and_then(Value::as_number).ok_or("no enforcement level")?;
-        screen.note(&format!("the runtime ran without network, files or environment (Landlock ABI {abi}, system call filter)"));
+        screen.note(&format!(
+            "the runtime ran without network, files or environment (Landlock ABI {abi}, system call filter)"
+        ));
         Ok(())
     }
 
@@ -245,10 +253,11 @@ impl Demo {
     }
 
     /// What to do with it now.
-    fn next(&self, screen: &Screen) {
+    fn next(screen: &Screen) {
         screen.line("\nTo continue with a host of your own: attach your asset with 'kdna attach', run 'kdna-broker consent request',");
         screen.line("and give the host this entry (field names differ between hosts):\n");
-        let program = std::env::current_exe().map_or_else(|_| "/path/to/kdna-broker".into(), |path| path.to_string_lossy().into_owned());
+        let program = std::env::current_exe()
+            .map_or_else(|_| "/path/to/kdna-broker".into(), |path| path.to_string_lossy().into_owned());
         screen.line(&format!("  command  {}\n  args     mcp", display(&program, 200)));
         screen.line("  env      KDNA_MCP_WORKSPACE_ROOT=/path/to/project");
         screen.line("           KDNA_MCP_HOST_ID=your-host");

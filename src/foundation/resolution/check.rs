@@ -33,14 +33,22 @@ const PLAN_KEYS: [&str; 7] = [
 
 pub(super) fn resolution(document: Value, deferred: bool) -> Option<Resolution> {
     let object = document.as_object()?;
+    let selected = match object.get("selected")? {
+        Value::Null => None,
+        value => Some(candidate(value)?),
+    };
+    let selection_plan = match object.get("selection_plan") {
+        None => None,
+        Some(value) => Some(plan(value)?),
+    };
     let parts = Parts {
         reason: word(object, "reason_code").and_then(ReasonCode::parse)?,
         workspace_root: relative_root(object)?,
-        selected: optional(object.get("selected")?, candidate)?,
+        selected,
         candidates: object.get("candidates")?.as_array()?.iter().map(candidate).collect::<Option<_>>()?,
         authorization: word(object, "authorization").and_then(Authorization::parse)?,
         integrity: word(object, "integrity").and_then(Integrity::parse)?,
-        selection_plan: object.get("selection_plan").map_or(Some(None), |value| plan(value).map(Some))?,
+        selection_plan,
     };
     let holds = has_keys(object)
         && word(object, "document_type")? == DOCUMENT_TYPE
@@ -102,11 +110,7 @@ fn plan(value: &Value) -> Option<SelectionPlan> {
 
 fn relative_root(object: &Object) -> Option<String> {
     let root = bounded(object, "workspace_root", limits::PATH_UNITS)?;
-    (!root.starts_with('/') && !root.contains('\0')).then_some(root)
-}
-
-fn optional<T>(value: &Value, read: impl Fn(&Value) -> Option<T>) -> Option<Option<T>> {
-    if value.is_null() { Some(None) } else { read(value).map(Some) }
+    (!root.starts_with('/')).then_some(root)
 }
 
 fn word<'v>(object: &'v Object, key: &str) -> Option<&'v str> {
@@ -115,7 +119,7 @@ fn word<'v>(object: &'v Object, key: &str) -> Option<&'v str> {
 
 fn bounded(object: &Object, key: &str, limit: usize) -> Option<String> {
     let text = word(object, key)?;
-    (!text.is_empty() && text::utf16_len(text) <= limit).then(|| text.to_owned())
+    (!text.is_empty() && text::utf16_len(text) <= limit && !text.contains('\0')).then(|| text.to_owned())
 }
 
 fn digest(object: &Object, key: &str) -> Option<Digest> {

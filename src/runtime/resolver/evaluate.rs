@@ -19,10 +19,18 @@ pub(super) struct Verdict<'a> {
 #[derive(Clone, Copy)]
 struct Evaluated<'a> {
     attachment: &'a Attachment,
-    speaks_for: bool,
-    speaks_against: bool,
+    says: Says,
     uncertain: bool,
     open_world: bool,
+}
+
+/// Which of an attachment's phrases match the task.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Says {
+    Nothing,
+    For,
+    Against,
+    Both,
 }
 
 impl<'a> Evaluated<'a> {
@@ -34,37 +42,45 @@ impl<'a> Evaluated<'a> {
         let against = all(&scope.does_not_apply_to, Polarity::Against);
         let pro = all(&scope.applies_to, Polarity::For);
         let matched = |list: &[Assessment]| list.iter().any(|found| found.matched);
-        let speaks_against = matched(&against);
+        let all_workspace = scope.application == Application::AllWorkspace;
+        let says = match (matched(&pro), matched(&against)) {
+            (_, false) if all_workspace => Says::For,
+            (_, true) if all_workspace => Says::Against,
+            (true, false) => Says::For,
+            (false, true) => Says::Against,
+            (true, true) => Says::Both,
+            (false, false) => Says::Nothing,
+        };
         Self {
             attachment,
-            speaks_for: if scope.application == Application::AllWorkspace { !speaks_against } else { matched(&pro) },
-            speaks_against,
+            says,
             uncertain: pro.iter().chain(&against).any(|found| found.matched && found.uncertain),
             open_world: scope.matching_policy == MatchingPolicy::OpenWorldAsk,
         }
     }
 
     fn is_positive(&self) -> bool {
-        self.speaks_for && !self.speaks_against
+        self.says == Says::For
     }
     fn is_negative(&self) -> bool {
-        self.speaks_against && !self.speaks_for
+        self.says == Says::Against
     }
     fn is_ambiguous(&self) -> bool {
-        self.speaks_for && self.speaks_against && !self.uncertain
-    }
-    fn is_unmatched(&self) -> bool {
-        !self.speaks_for && !self.speaks_against
+        self.says == Says::Both
     }
     fn is_open_unmatched(&self) -> bool {
-        self.is_unmatched() && self.open_world
+        self.says == Says::Nothing && self.open_world
     }
     fn is_closed_unmatched(&self) -> bool {
-        self.is_unmatched() && !self.open_world
+        self.says == Says::Nothing && !self.open_world
     }
     /// What an uncertain answer lists: everything but the closed unmatched and the certainly excluded.
     fn could_apply(&self) -> bool {
-        (self.speaks_for || self.speaks_against || self.open_world) && (self.uncertain || !self.is_negative())
+        match self.says {
+            Says::For | Says::Both => true,
+            Says::Against => self.uncertain,
+            Says::Nothing => self.open_world,
+        }
     }
 }
 

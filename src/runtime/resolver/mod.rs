@@ -70,8 +70,8 @@ pub fn resolve<S: Observe>(
     let Some((record, record_digest)) = record else {
         return Ok(outcome(request, ReasonCode::AttachmentSchemaUnsupported, Vec::new()).to_value());
     };
-    let verifier = Verifier::new(system, directory, &request.workspace, inspector);
-    let mut base = decide(request, &evaluate::evaluate(&task, record.attachments()), verifier);
+    let snapshots = Verifier::new(system, directory, &request.workspace, inspector);
+    let mut base = decide(request, &evaluate::evaluate(&task, record.attachments()), snapshots);
     if base.reason.decision() == Decision::Ask {
         base.selection_plan = Some(selection_plan(request, &base, task.digest(), record_digest)?);
     }
@@ -88,7 +88,7 @@ fn continuation(request: &ResolveRequest<'_>, base: Parts, _selection: &Selectio
 }
 
 /// From the verdict on the phrases to the base result: a load or an ask stands only if the snapshots listed verify.
-fn decide<S: Observe>(request: &ResolveRequest<'_>, verdict: &Verdict<'_>, mut verifier: Verifier<'_, S>) -> Parts {
+fn decide<S: Observe>(request: &ResolveRequest<'_>, verdict: &Verdict<'_>, mut snapshots: Verifier<'_, S>) -> Parts {
     if verdict.reason.decision() == Decision::Skip {
         let listed = verdict.candidates.iter().map(|attachment| unchecked(attachment)).collect();
         return outcome(request, verdict.reason, listed);
@@ -96,7 +96,7 @@ fn decide<S: Observe>(request: &ResolveRequest<'_>, verdict: &Verdict<'_>, mut v
     let mut listed = Vec::new();
     let mut last = None;
     for attachment in &verdict.candidates {
-        match verifier.verify(&attachment.asset) {
+        match snapshots.verify(&attachment.asset) {
             Ok(verified) => {
                 listed.push(checked(attachment, verified));
                 last = Some(verified);

@@ -58,13 +58,11 @@ fn spaced(task: &Task, normal: &str) -> Assessment {
     if tokens.is_empty() || tokens.len() > task.tokens.len() {
         return NO_MATCH;
     }
-    match task.tokens.windows(tokens.len()).position(|window| window == tokens) {
-        Some(start) => Assessment { matched: true, uncertain: is_uncertain(task, normal, &tokens, start) },
-        None => {
-            let near = is_near(task, &tokens);
-            Assessment { matched: near, uncertain: near }
-        }
+    if let Some(start) = task.tokens.windows(tokens.len()).position(|window| window == tokens) {
+        return Assessment { matched: true, uncertain: is_uncertain(task, normal, &tokens, start) };
     }
+    let near = is_near(task, &tokens);
+    Assessment { matched: near, uncertain: near }
 }
 
 fn is_uncertain(task: &Task, normal: &str, tokens: &[String], start: usize) -> bool {

@@ -19,7 +19,7 @@ pub struct NotAnAsset;
 
 /// What plans an asset from its bytes, without any password or entitlement.
 pub trait Inspector {
-    /// The LoadPlan document.
+    /// The `LoadPlan` document.
     fn plan(&self, bytes: &[u8]) -> Result<Value, NotAnAsset>;
 }
 

@@ -35,11 +35,11 @@ fn is_path(part: &str) -> bool {
 }
 
 /// One or two slashes, perhaps a user, a bracketed address, perhaps a port, then a path.
-fn has_literal_host(part: &str) -> bool {
-    let Some(rest) = part.strip_prefix("//").or_else(|| part.strip_prefix('/')) else { return false };
+fn has_literal_host(hierarchy: &str) -> bool {
+    let Some(rest) = hierarchy.strip_prefix("//").or_else(|| hierarchy.strip_prefix('/')) else { return false };
     let Some((user, rest)) = rest.split_once('[') else { return false };
-    let Some((host, rest)) = rest.split_once(']') else { return false };
-    let (port, path) = rest.find('/').and_then(|at| rest.split_at_checked(at)).unwrap_or((rest, ""));
+    let Some((host, tail)) = rest.split_once(']') else { return false };
+    let (port, path) = tail.find('/').and_then(|at| tail.split_at_checked(at)).unwrap_or((tail, ""));
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     (user.is_empty() || user.strip_suffix('@').is_some_and(|user| is_made_of(user, b":")))
         && (host.parse::<Ipv6Addr>().is_ok() || is_future_literal(host))
@@ -64,7 +64,8 @@ fn is_made_of(text: &str, others: &[u8]) -> bool {
     let is_hex = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_hexdigit());
     while let Some(byte) = bytes.next() {
         let plain = byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte) || others.contains(&byte);
-        if !plain && !(byte == b'%' && is_hex(bytes.next()) && is_hex(bytes.next())) {
+        let mut encoded = || byte == b'%' && is_hex(bytes.next()) && is_hex(bytes.next());
+        if !(plain || encoded()) {
             return false;
         }
     }

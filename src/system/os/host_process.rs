@@ -6,7 +6,9 @@ use crate::system::Fault;
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+
+pub use std::process::{ChildStderr, ChildStdin, ChildStdout};
 use std::time::{Duration, Instant};
 
 /// What one stream of the process is.

@@ -72,7 +72,8 @@ impl Observe for OsSystem {
 
     fn resolve_link(&self, path: &AbsolutePath) -> Result<AbsolutePath, Fault> {
         let (parent, _) = path.split_last().ok_or(Fault::WrongKind)?;
-        let target = rustix::fs::readlinkat(CWD, path.as_str(), Vec::new())?.into_string().map_err(|_| Fault::WrongKind)?;
+        let target =
+            rustix::fs::readlinkat(CWD, path.as_str(), Vec::new())?.into_string().map_err(|_| Fault::WrongKind)?;
         parent.resolve(&target).ok_or(Fault::Escapes)
     }
 

@@ -5,6 +5,8 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{ioctl_tiocsctty, setsid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 
 /// Opens a pseudo-terminal: the master's end, and the path of the other end.
@@ -18,10 +20,10 @@ pub fn open_pseudo_terminal() -> Result<(OwnedFd, PathBuf), Fault> {
 }
 
 /// Opens a pseudo-terminal and both its ends; neither becomes anybody's controlling terminal by that.
-pub fn open_pair() -> Result<(OwnedFd, OwnedFd), Fault> {
+pub fn open_pair() -> Result<(impl Read + Write, OwnedFd), Fault> {
     let (master, path) = open_pseudo_terminal()?;
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-    Ok((master, rustix::fs::open(path, flags, Mode::empty())?))
+    Ok((File::from(master), rustix::fs::open(path, flags, Mode::empty())?))
 }
 
 /// Starts a session whose controlling terminal is standard input. For a process that was just started with the other

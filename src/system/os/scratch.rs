@@ -5,6 +5,7 @@ use crate::foundation::digest::hex;
 use crate::foundation::path::AbsolutePath;
 use crate::system::{Fault, System};
 use std::fs;
+use std::path::Path;
 
 /// The directory.
 pub struct Scratch {
@@ -12,9 +13,9 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Creates it with mode 0700 under a name that nobody can guess.
-    pub fn create<S: System>(system: &S, prefix: &str) -> Result<Self, Fault> {
-        let temporary = fs::canonicalize(std::env::temp_dir()).map_err(|_| Fault::NotFound)?;
+    /// Creates it with mode 0700 under a name that nobody can guess, below the directory that is named.
+    pub fn create<S: System>(system: &S, temporary: &Path, prefix: &str) -> Result<Self, Fault> {
+        let temporary = fs::canonicalize(temporary).map_err(|_| Fault::NotFound)?;
         let parent = temporary.to_str().and_then(|text| AbsolutePath::parse(text).ok()).ok_or(Fault::WrongKind)?;
         let mut random = [0; 8];
         system.random(&mut random)?;
