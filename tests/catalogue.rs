@@ -149,7 +149,7 @@ fn is_test(name: &str) -> bool {
         Some(test) if file.starts_with("tests/sandbox/") => {
             source.contains(&format!("\"{test}\"")) || source.contains(&format!("::{test}\""))
         }
-        Some(test) => source.contains(&format!("fn {test}(")),
+        Some(test) => source.contains(&format!("fn {test}(")) || source.contains(&format!("fn {test}<")),
         None => source.contains("#[test]"),
     })
 }
