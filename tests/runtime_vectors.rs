@@ -1,7 +1,7 @@
 //! The embedded asset runtime gives the recorded answers, to the byte, except where it deviates on purpose: those cases
 //! are listed here with their reason, and what they do instead is asserted too.
 #![cfg(feature = "runtime")]
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stdout)]
 
 #[path = "runtime_vectors/asset_bytes.rs"]
 mod asset_bytes;
@@ -239,37 +239,42 @@ fn assert_problems(id: &str, document: &Json, recorded: &[Json]) {
 }
 
 #[test]
-fn complete_documents_equal_the_recorded_ones_byte_for_byte() {
+fn documents_of_a_rich_asset_equal_the_recorded_ones_byte_for_byte() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/core/doc-rich.json");
+    assert_eq!(compare_documents(&path), 9);
+}
+
+#[test]
+fn documents_of_every_kind_of_asset_equal_the_recorded_ones_byte_for_byte() {
     let Some(shared) = shared() else { return };
-    let documents = sorted_entries(&shared.join("vectors/core/derived"));
+    let paths = sorted_entries(&shared.join("vectors/core/derived"));
     let is_document = |path: &&PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("doc-"));
-    let mut compared = 0;
-    for path in documents.iter().filter(is_document) {
-        let document = json(path);
-        let bytes = base64(text(&document["kdna_b64"]));
-        for (line, case) in document["cases"].as_object().unwrap() {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let right = document["password"].as_str().filter(|_| line.contains("--password-stdin"));
-            let password = if line.contains("(wrong") { Some("wrong") } else { right };
-            let command = Command {
-                words: &words,
-                path: "@ASSET_PATH@",
-                password: password.map(str::as_bytes),
-                loaded_at: some_instant(),
-            };
-            let reply = command.run(&bytes);
-            if password.is_some() {
-                // Envelopes are not opened here, and a password entitlement on plain content is refused on purpose.
-                assert_eq!(reply, Reply::refused(1, DECRYPT_FAILED), "{} {line}", path.display());
-                continue;
-            }
-            let stdout = text(&case["stdout"]).replace("@LOADED_AT@", &some_instant().to_string());
-            let recorded = Reply::of_json(&case["exit"], &stdout, text(&case["stderr"]));
-            assert_eq!(reply, recorded, "{} {line}", path.display());
-            compared += 1;
-        }
-    }
+    let compared: usize = paths.iter().filter(is_document).map(|path| compare_documents(path)).sum();
     assert!(compared > 150, "{compared}");
+}
+
+/// Runs every recorded command of an asset and says how many replies were compared to the byte.
+fn compare_documents(path: &Path) -> usize {
+    let document = json(path);
+    let bytes = base64(text(&document["kdna_b64"]));
+    let mut compared = 0;
+    for (line, case) in document["cases"].as_object().unwrap() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let right = document["password"].as_str().filter(|_| line.contains("--password-stdin"));
+        let password = if line.contains("(wrong") { Some("wrong") } else { right };
+        let (path_text, password) = ("@ASSET_PATH@", password.map(str::as_bytes));
+        let reply = Command { words: &words, path: path_text, password, loaded_at: some_instant() }.run(&bytes);
+        if password.is_some() {
+            // Envelopes are not opened here, and a password entitlement on plain content is refused on purpose.
+            assert_eq!(reply, Reply::refused(1, DECRYPT_FAILED), "{} {line}", path.display());
+            continue;
+        }
+        let stdout = text(&case["stdout"]).replace("@LOADED_AT@", &some_instant().to_string());
+        let recorded = Reply::of_json(&case["exit"], &stdout, text(&case["stderr"]));
+        assert_eq!(reply, recorded, "{} {line}", path.display());
+        compared += 1;
+    }
+    compared
 }
 
 #[test]

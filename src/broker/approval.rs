@@ -10,7 +10,10 @@ use crate::consent::draft::{ConsentDraft, DraftFacts};
 use crate::consent::prompt;
 use crate::consent::store::ConsentFile;
 use crate::delegate::Delegate;
+use crate::delegate::contract::{PlanRequest, Request};
 use crate::foundation::digest::Digest;
+use crate::foundation::json::read_strict;
+use crate::foundation::limits;
 use crate::foundation::load_plan::LoadPlan;
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::record::{Attachment, Record};
@@ -128,6 +131,20 @@ fn plan<S: System>(system: &S, workspace: &Located<S>, attachment: &Attachment) 
     let plan = Delegate::embedded().plan(system, &workspace.directory, &snapshot, &Cancel::new())?.value;
     let same = plan.asset_id() == Some(&attachment.asset.id) && plan.asset_version() == Some(&attachment.asset.version);
     if same && plan.is_usable() { Ok(plan) } else { Err(Reason::SnapshotOtherIdentity.into()) }
+}
+
+/// The plan of a file that the person wants to attach: valid, with an identity. `source_not_container` or
+/// `source_not_plannable` otherwise.
+pub fn plan_of_source<S: System>(system: &S, sealed: &S::Sealed) -> Result<LoadPlan, Refusal> {
+    let request = Request::PlanLoad(PlanRequest::default());
+    let report = Delegate::embedded().run_sealed(system, request, sealed, b"", &Cancel::new())?;
+    if report.output.is_empty() {
+        return Err(Reason::SourceNotContainer.into());
+    }
+    let document =
+        read_strict(&report.output, limits::RUNTIME_REPLY_DEPTH).map_err(|_| Reason::RuntimeOutputRefused)?;
+    let plan = LoadPlan::check(document)?;
+    if plan.is_usable() { Ok(plan) } else { Err(Reason::SourceNotPlannable.into()) }
 }
 
 /// The root that the consent binds, under the same rules as a server's.

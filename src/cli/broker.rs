@@ -1,10 +1,12 @@
 //! `kdna-broker`: the server, the consent question and the demonstration.
 
 use crate::broker::{Broker, VERSION};
+#[cfg(feature = "runtime")]
+use crate::cli::demo;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
 use crate::cli::outcome::Outcome;
-use crate::cli::{consent, demo, help, owner};
+use crate::cli::{consent, help, owner};
 use crate::delegate::Delegate;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::display;
@@ -21,6 +23,7 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
     match command {
         "mcp" => serve(environment, words),
         "consent" => consent::run(environment, words),
+        #[cfg(feature = "runtime")]
         "demo" => demo::run(environment, words),
         "help" | "--help" | "-h" => {
             owner::alone(command, words, Outcome { output: help::BROKER.to_owned(), ..Outcome::default() })

@@ -2,14 +2,17 @@
 //! what it needs.
 
 mod asset;
+#[cfg(feature = "runtime")]
 mod attach;
 mod broker;
 mod consent;
+#[cfg(feature = "runtime")]
 mod demo;
 mod environment;
 mod grammar;
 mod help;
 mod host_consent;
+mod input;
 mod outcome;
 mod owner;
 mod resolve;

@@ -1,8 +1,10 @@
 //! `kdna`: the owner's commands, by name. Anything else is refused by name.
 
+#[cfg(feature = "runtime")]
+use crate::cli::attach;
 use crate::cli::environment::Environment;
 use crate::cli::outcome::Outcome;
-use crate::cli::{asset, attach, help, host_consent, resolve};
+use crate::cli::{asset, help, host_consent, resolve};
 use crate::foundation::refusal::Reason;
 use crate::foundation::text::display;
 use crate::system::os::{self, OsSystem};
@@ -27,7 +29,9 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
 
 fn dispatch(system: OsSystem, environment: &Environment, command: &str, words: &[String]) -> Outcome {
     let outcome = match command {
+        #[cfg(feature = "runtime")]
         "attach" => attach::attach(&system, environment, words),
+        #[cfg(feature = "runtime")]
         "attachments" => attach::attachments(&system, environment, words),
         "resolve" => resolve::resolve(&system, environment, words),
         "plan-load" => asset::plan_load(&system, words),

@@ -4,6 +4,7 @@
 use crate::capability::workspace;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
+use crate::cli::input::{self, InputFault};
 use crate::cli::outcome::Outcome;
 use crate::delegate::Delegate;
 use crate::delegate::contract::ResolveRequest;
@@ -15,7 +16,6 @@ use crate::foundation::resolution::{ReasonCode, Resolution};
 use crate::foundation::task::{self, TaskSource};
 use crate::foundation::text;
 use crate::system::{Cancel, Fault, System};
-use std::io::Read;
 
 const OPTIONS: Options = Options {
     flags: &["--task-stdin", "--selection-approved", "--defer-password-authorization"],
@@ -84,19 +84,14 @@ fn print(resolution: &Resolution) -> Outcome {
     Outcome::document(resolution.document())
 }
 
-/// Standard input, at most a task and one byte more.
 fn read_stdin() -> Result<Vec<u8>, Outcome> {
-    let mut bytes = Vec::new();
-    std::io::stdin()
-        .lock()
-        .take(limits::TASK_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|_| Outcome::refused(&Reason::InputUnreadable.into()))?;
-    match u64::try_from(bytes.len()) {
-        Ok(0) => Err(refused("Task stdin must not be empty.")),
-        Ok(length) if length <= limits::TASK_BYTES => Ok(bytes),
-        _ => Err(refused("Task stdin exceeds the size limit.")),
-    }
+    input::read_stdin(limits::TASK_BYTES).map_err(|fault| {
+        refused(match fault {
+            InputFault::Empty => "Task stdin must not be empty.",
+            InputFault::TooLarge => "Task stdin exceeds the size limit.",
+            InputFault::Unreadable => "Task stdin could not be read.",
+        })
+    })
 }
 
 fn read_file<S: System>(system: &S, file: &str) -> Result<Vec<u8>, Outcome> {

@@ -88,6 +88,18 @@ impl AbsolutePath {
         }
     }
 
+    /// How another path is named from this directory: `.`, `ws`, `../x`. Lexical, for showing only.
+    pub fn name_of(&self, other: &AbsolutePath) -> String {
+        for (steps, above) in self.ancestors().enumerate() {
+            if let Some(below) = other.below(&above) {
+                let mut parts = vec![".."; steps];
+                parts.extend(below.components());
+                return if parts.is_empty() { ".".to_owned() } else { parts.join("/") };
+            }
+        }
+        other.0.clone()
+    }
+
     /// The parent and the last component; `None` for `/`.
     pub fn split_last(&self) -> Option<(AbsolutePath, &str)> {
         let (parent, name) = self.0.rsplit_once('/')?;
@@ -184,6 +196,20 @@ mod tests {
         assert_eq!(base.resolve("/a//b/..").unwrap().as_str(), "/a");
         assert_eq!(base.resolve("../../../..").unwrap().as_str(), "/");
         assert_eq!(base.resolve("a\0"), None);
+    }
+
+    #[test]
+    fn another_path_is_named_from_here() {
+        let path = |text| AbsolutePath::parse(text).unwrap();
+        for (from, to, name) in [
+            ("/a", "/a", "."),
+            ("/a", "/a/ws", "ws"),
+            ("/a/b", "/a/x/y", "../x/y"),
+            ("/", "/a", "a"),
+            ("/a", "/", ".."),
+        ] {
+            assert_eq!(path(from).name_of(&path(to)), name);
+        }
     }
 
     #[test]

@@ -191,7 +191,8 @@ mod tests {
     use crate::foundation::json::write::compact;
 
     fn hex(text: &str) -> Vec<u8> {
-        (0..text.len() / 2).map(|at| u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).unwrap()).collect()
+        let digit = |byte: &u8| u8::try_from(char::from(*byte).to_digit(16).unwrap()).unwrap();
+        text.as_bytes().chunks(2).map(|pair| digit(&pair[0]) << 4 | digit(&pair[1])).collect()
     }
 
     fn shown(text: &str) -> Result<String, CborFault> {

@@ -1,7 +1,7 @@
 //! The sandbox, tried from inside, and the one who runs it, tried with a worker that misbehaves.
 //!
 //! The worker is this executable, started by `System::run` like the real one, so there is no libtest harness here: `main`
-//! is worker, middleman, asker or tester, by its first argument. What the worker shall do is in the file `script` of its
+//! is worker, middleman, asker or tester, by its first argument (or measures what a run costs: `--measure`). What the worker shall do is in the file `script` of its
 //! directory. Every forbidden action is also run unconfined, where it must succeed: otherwise its refusal proves nothing.
 #![allow(
     missing_docs,
@@ -15,6 +15,7 @@
 
 mod allowed;
 mod forbidden;
+mod measure;
 mod running;
 mod stage;
 mod terminal;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Some("--runtime-worker") => worker::main(),
         Some("--middleman") => running::middleman(&arguments[1]),
         Some("--asker") => terminal::asker(&arguments[1]),
+        Some("--measure") => measure::main(),
         Some("--list") => list(),
         _ => test(&arguments),
     }

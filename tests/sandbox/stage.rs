@@ -46,6 +46,10 @@ impl Stage {
         self.space.path().join(name)
     }
 
+    pub(crate) fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
     /// Everything that a worker could have changed, as text.
     pub(crate) fn state(&self) -> String {
         let mut lines = Vec::new();

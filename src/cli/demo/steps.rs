@@ -11,6 +11,7 @@ use crate::foundation::json::read_strict;
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::text::display;
 use crate::foundation::value::Value;
+use crate::journal::{Journal, verify_directory};
 use crate::launch::{Server, answer_on_terminal};
 use crate::system::os::OsSystem;
 use crate::system::os::host_process::Ending;
@@ -23,6 +24,8 @@ const ASSET: &[u8] = include_bytes!("../../../fixtures/assets/review.kdna");
 const TASK: &str = "review the pull request";
 const HOST: &str = "demo-host";
 const PROCESSOR: &str = "Example Inference Ltd";
+/// One row for the start, two for each of four loads.
+const ROWS: u64 = 9;
 
 /// Why a step did not end as it should.
 type Failure = String;
@@ -244,10 +247,12 @@ impl Demo {
     fn journal(&self, screen: &mut Screen) -> Result<(), Failure> {
         screen.step("journal", "what was recorded: codes and digests, no content");
         let state = self.scratch.path().resolve("state").ok_or("no path")?;
-        let state = crate::capability::state::open_state(&self.system, &state).map_err(|_| "no journal".to_owned())?;
-        let verified = crate::journal::verify_directory(&self.system, &state)
-            .map_err(|_| "no journal".to_owned())?
-            .map_err(|_| "a broken journal".to_owned())?;
+        let state = crate::capability::state::open_state(&self.system, &state).map_err(failed("no journal"))?;
+        let journal = Journal::open(&self.system, &state).map_err(failed("no journal"))?;
+        let verified = verify_directory(&self.system, journal.directory())
+            .map_err(failed("a journal that cannot be read"))?
+            .map_err(failed("a broken journal"))?;
+        expect(verified.rows == ROWS, "one start, and an intent and an outcome for each load")?;
         screen.given(&format!("{} rows, chained and verified", verified.rows));
         Ok(())
     }

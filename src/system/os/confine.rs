@@ -4,7 +4,7 @@
 use super::{seccomp, start};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::process::{Pid, Resource, Rlimit, Signal, getppid, setsid};
 use rustix::thread::{CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs};
@@ -132,26 +132,27 @@ pub fn landlock(readable_directory: bool, abi_ceiling: Option<u32>) -> Result<u3
         return Err("landlock");
     }
     match restrict(readable_directory, abi) {
-        Ok(RulesetStatus::FullyEnforced) => Ok(abi),
+        Some(RulesetStatus::FullyEnforced) => Ok(abi),
         _ => Err("landlock"),
     }
 }
 
-fn restrict(readable_directory: bool, abi: u32) -> Result<RulesetStatus, RulesetError> {
-    let version = ABI::from(i32::try_from(abi).unwrap_or(i32::MAX));
+fn restrict(readable_directory: bool, abi: u32) -> Option<RulesetStatus> {
+    let version = ABI::from(i32::try_from(abi).ok()?);
     let mut rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-    rules = rules.handle_access(AccessFs::from_all(version))?;
+    rules = rules.handle_access(AccessFs::from_all(version)).ok()?;
     if version >= ABI::V4 {
-        rules = rules.handle_access(AccessNet::from_all(version))?;
+        rules = rules.handle_access(AccessNet::from_all(version)).ok()?;
     }
     if version >= ABI::V6 {
-        rules = rules.scope(Scope::from_all(version))?;
+        rules = rules.scope(Scope::from_all(version)).ok()?;
     }
-    let mut created = rules.create()?;
-    if readable_directory && let Ok(here) = PathFd::new(".") {
-        created = created.add_rule(PathBeneath::new(here, AccessFs::ReadFile | AccessFs::ReadDir))?;
+    let mut created = rules.create().ok()?;
+    if readable_directory {
+        let here = PathFd::new(".").ok()?;
+        created = created.add_rule(PathBeneath::new(here, AccessFs::ReadFile | AccessFs::ReadDir)).ok()?;
     }
-    Ok(created.restrict_self()?.ruleset)
+    Some(created.restrict_self().ok()?.ruleset)
 }
 
 /// Leaves only the listed system calls.

@@ -28,6 +28,9 @@ pub(super) fn run(order: &ChildOrder<'_, OsSystem>) -> Result<ChildReport, Child
     if order.request.len() > limits::RUNTIME_REQUEST_BYTES || order.input.len() > limits::RUNTIME_INPUT_BYTES {
         return Err(ChildFault::NotStarted(Fault::TooLarge));
     }
+    if order.cancel.is_set() {
+        return Err(ChildFault::Cancelled);
+    }
     // On every error below the child is ended and reaped as it goes out of scope. It is owned by this thread, because
     // its parent-death signal is bound to this thread.
     let (child, mut exchange) = start(order).map_err(ChildFault::NotStarted)?;

@@ -8,8 +8,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::getpgrp;
 use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr, tcgetpgrp,
-    tcsetattr,
+    InputModes, LocalModes, OptionalActions, OutputModes, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
+    tcgetpgrp, tcsetattr,
 };
 
 /// An answer is read up to here; a longer line is no answer.
@@ -44,7 +44,9 @@ impl Asking {
         let before = tcgetattr(&device).map_err(|_| NoTerminal)?;
         let mut lines = before.clone();
         lines.input_modes.insert(InputModes::ICRNL);
-        lines.local_modes.insert(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHOE);
+        lines.input_modes.remove(InputModes::IGNCR | InputModes::INLCR);
+        lines.output_modes.insert(OutputModes::OPOST | OutputModes::ONLCR);
+        lines.local_modes.insert(LocalModes::ICANON | LocalModes::IEXTEN | LocalModes::ECHO | LocalModes::ECHOE);
         // Control-C ends the line instead of the process: the answer is then empty and the settings are put back.
         lines.local_modes.remove(LocalModes::ISIG);
         lines.special_codes[SpecialCodeIndex::VEOL] = CONTROL_C;

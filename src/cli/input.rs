@@ -1,0 +1,30 @@
+//! Standard input of the owner's commands: bounded, drained past its limit so that the writer is not cut off.
+
+use std::io::Read;
+
+/// Why it was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InputFault {
+    /// Nothing came.
+    Empty,
+    /// More than the limit came.
+    TooLarge,
+    /// It could not be read.
+    Unreadable,
+}
+
+/// Everything on standard input, 1 to `limit` bytes.
+pub(crate) fn read_stdin(limit: u64) -> Result<Vec<u8>, InputFault> {
+    let mut input = std::io::stdin().lock();
+    let mut bytes = Vec::new();
+    let taken = input.by_ref().take(limit + 1).read_to_end(&mut bytes);
+    let length = taken.ok().and_then(|length| u64::try_from(length).ok()).ok_or(InputFault::Unreadable)?;
+    match length {
+        0 => Err(InputFault::Empty),
+        length if length > limit => {
+            let _ = std::io::copy(&mut input, &mut std::io::sink());
+            Err(InputFault::TooLarge)
+        }
+        _ => Ok(bytes),
+    }
+}
