@@ -59,13 +59,16 @@ fn after_ready(action: &str) -> ExitCode {
         "exits-unread" => return ExitCode::from(7),
         "aborts" => std::process::abort(),
         "floods-output" => loop {
-            worker_io::write_output(&[b'x'; 65536]).unwrap();
+            worker_io::write_output(&[b'x'; 8192]).unwrap();
         },
         "floods-errors" => {
-            (0..64).for_each(|_| std::io::stderr().write_all(&[b'e'; 65536]).unwrap());
+            (0..500).for_each(|_| std::io::stderr().write_all(&[b'e'; 8192]).unwrap());
             std::io::stderr().write_all(b"the end").unwrap();
         }
-        "leaves-a-child" => drop(Command::new("/bin/sleep").arg("600").spawn().unwrap()),
+        "leaves-a-child" => {
+            let time = format!("600.{}", worker_io::parent_id().unwrap());
+            drop(Command::new("/bin/sleep").arg(time).spawn().unwrap());
+        }
         "slow-echo" => {
             std::thread::sleep(Duration::from_millis(100));
             echo();
