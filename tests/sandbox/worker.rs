@@ -3,7 +3,7 @@
 use crate::forbidden::{self, Facts, told};
 use kdna_broker::foundation::path::RelativePath;
 use kdna_broker::system::os::confine::{self, Level};
-use kdna_broker::system::os::{OsSystem, worker_io};
+use kdna_broker::system::os::{OsSystem, start, worker_io};
 use kdna_broker::system::{Fault, Observe, System};
 use std::fs;
 use std::io::Write as _;
@@ -165,6 +165,7 @@ fn observe() -> String {
         system.open_file_in(&here, "../file").map(|_| String::new()),
         // The filter refuses openat2; outside the confined mode that is an error, never a reason to walk.
         OsSystem::new().open_file_beneath(&here, &path("file")).map(|_| String::new()),
+        start::check_platform().map(|_| String::new()),
     ];
     let expected = [
         Ok("content".to_owned()),
@@ -177,6 +178,7 @@ fn observe() -> String {
         Err(Fault::Link),
         Ok("opened".to_owned()),
         Err(Fault::Escapes),
+        Err(Fault::Unsupported("openat2")),
         Err(Fault::Unsupported("openat2")),
     ];
     if results == expected { "as outside".to_owned() } else { format!("{results:?}") }
