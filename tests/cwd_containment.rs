@@ -319,7 +319,6 @@ fn what_is_mounted_beneath_the_root_is_no_part_of_it() {
     let script = "mount --bind outside app/whole; mount --bind outside/.kdna app/kdna/.kdna; \
                   mount --bind outside/.kdna/attachments.json app/record/.kdna/attachments.json";
     let Some(mut server) = with_mounts(&scene, script) else { return };
-    assert_eq!(load(&mut server, scene.at("app")), delivered());
     for (cwd, code) in
         [("app/whole", UNAVAILABLE), ("app/kdna", CONTRACT), ("app/kdna/x", CONTRACT), ("app/record", CONTRACT)]
     {
@@ -340,8 +339,14 @@ fn a_snapshot_that_is_mounted_is_not_handed_over() {
     else {
         return;
     };
-    let refused = load(&mut server, scene.at("app"));
-    assert_ne!(refused, delivered());
+    let withheld = load(&mut server, scene.at("app"));
+    // The state directory of an ordinary user is not private in such a namespace: root is nobody there.
+    let Some(mut control) = with_mounts(&scene, ":").filter(|_| rustix::process::geteuid().is_root()) else {
+        println!("skipped: loads in a namespace need root outside of it");
+        return;
+    };
+    assert_eq!(load(&mut control, scene.at("app")), delivered());
+    assert_eq!(withheld, Reply::Decision("block".to_owned(), false));
 }
 
 #[test]
@@ -387,7 +392,11 @@ fn a_directory_exchanged_for_a_link_never_brings_a_foreign_record() {
     std::thread::scope(|threads| {
         threads.spawn(|| exchange(&scene, &stop, &rounds));
         let mut server = scene.server("app");
-        for round in 0..600 {
+        // At least so many calls, and more where the two threads hardly meet.
+        for round in 0..20_000 {
+            if round >= 600 && whole > 5 && refused > 5 && rounds.load(Ordering::Relaxed) > 50 {
+                break;
+            }
             let cwd = scene.at(["app/att", "app/att/sub", "app/att/.kdna"][round % 3]);
             let reply = match round % 20 {
                 0 => load(&mut server, &cwd),
@@ -421,7 +430,7 @@ fn a_directory_exchanged_for_a_link_never_brings_a_foreign_record() {
         stop.store(true, Ordering::Relaxed);
     });
     println!("{} exchanges; {whole} answers from inside, {refused} refusals", rounds.load(Ordering::Relaxed));
-    assert!(whole > 0 && rounds.load(Ordering::Relaxed) > 10, "both happened");
+    assert!(whole > 5 && refused > 5 && rounds.load(Ordering::Relaxed) > 50, "both happened");
 }
 
 #[test]
