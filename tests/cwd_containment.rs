@@ -19,7 +19,6 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use support::command::{Exit, Server, run};
 
@@ -285,26 +284,6 @@ fn another_directory_under_the_roots_name_is_refused_until_the_pinned_one_is_bac
     assert_eq!(load(&mut server, scene.at("app/sub")), delivered());
 }
 
-/// Starts the server in a mount namespace of its own, after a shell script has mounted there. `None` where the kernel
-/// does not allow that.
-fn with_mounts(scene: &Scene, script: &str) -> Option<Server> {
-    let server = scene.server_command("app");
-    let in_namespace = |script: &str| {
-        let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--mount", "/bin/sh", "-ec"]).arg(script).arg(server.get_program());
-        command.args(server.get_args()).current_dir(scene.at(""));
-        command.env_clear().envs(server.get_envs().filter_map(|(key, value)| Some((key, value?))));
-        command
-    };
-    let works =
-        in_namespace(script).stdin(std::process::Stdio::null()).output().is_ok_and(|tried| tried.status.success());
-    if !works {
-        println!("skipped: no mounts of one's own here");
-        return None;
-    }
-    Some(Server::start(in_namespace(&format!("{script}; exec \"$0\" \"$@\""))))
-}
-
 #[test]
 fn what_is_mounted_beneath_the_root_is_no_part_of_it() {
     let scene = Scene::new();
@@ -318,7 +297,7 @@ fn what_is_mounted_beneath_the_root_is_no_part_of_it() {
     scene.allow("app", "app");
     let script = "mount --bind outside app/whole; mount --bind outside/.kdna app/kdna/.kdna; \
                   mount --bind outside/.kdna/attachments.json app/record/.kdna/attachments.json";
-    let Some(mut server) = with_mounts(&scene, script) else { return };
+    let Some(mut server) = scene.server_with_mounts("app", script) else { return };
     for (cwd, code) in
         [("app/whole", UNAVAILABLE), ("app/kdna", CONTRACT), ("app/kdna/x", CONTRACT), ("app/record", CONTRACT)]
     {
@@ -335,13 +314,15 @@ fn a_snapshot_that_is_mounted_is_not_handed_over() {
     scene.attach("app");
     scene.allow("app", "app");
     fs::copy(scene::asset(), scene.at("copy.kdna")).unwrap();
-    let Some(mut server) = with_mounts(&scene, "for f in app/.kdna/assets/*; do mount --bind copy.kdna $f; done")
+    let Some(mut server) =
+        scene.server_with_mounts("app", "for f in app/.kdna/assets/*; do mount --bind copy.kdna $f; done")
     else {
         return;
     };
     let withheld = load(&mut server, scene.at("app"));
     // The state directory of an ordinary user is not private in such a namespace: root is nobody there.
-    let Some(mut control) = with_mounts(&scene, ":").filter(|_| rustix::process::geteuid().is_root()) else {
+    let Some(mut control) = scene.server_with_mounts("app", ":").filter(|_| rustix::process::geteuid().is_root())
+    else {
         println!("skipped: loads in a namespace need root outside of it");
         return;
     };
@@ -355,7 +336,7 @@ fn a_root_under_a_mount_of_its_own_is_another_root() {
     scene.attach("app");
     scene.attach("outside");
     // Mounted before the start, the directory mounted is the one that is pinned: that is no attack.
-    let Some(mut server) = with_mounts(&scene, "mount --bind outside app") else { return };
+    let Some(mut server) = scene.server_with_mounts("app", "mount --bind outside app") else { return };
     assert_eq!(status(&mut server, scene.at("app")), Reply::of(&scene.ids("outside")[0]));
     assert_eq!(status(&mut server, scene.at("outside")), Reply::refused(OUTSIDE));
 }

@@ -10,6 +10,8 @@
     reason = "a test that cannot be arranged must stop, and says why"
 )]
 
+#[path = "owner_commands/scene.rs"]
+mod scene;
 mod support;
 
 use kdna_broker::capability::home::Homes;
@@ -19,6 +21,7 @@ use kdna_broker::foundation::refusal::Reason;
 use kdna_broker::system::Observe;
 use kdna_broker::system::os::OsSystem;
 use kdna_broker::system::sim::SimSystem;
+use scene::{Reply, Scene, delivered, load, resolve, status};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -339,43 +342,82 @@ fn a_state_coordinate_that_is_no_plain_path_ends_the_start() {
     assert_refused(&scratch, command, Reason::StateCoordinateInvalid);
 }
 
-/// What a tool answers: its document, or its error's code.
-fn call(server: &mut Server, tool: &str, root: &Path) -> String {
-    let root = root.display();
-    let task = if tool == "kdna.workspace-load" { r#","task":"review the pull request""# } else { "" };
-    server.ask(&format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"cwd":"{root}"{task}}}}}}}"#
-    ))
-}
-
 #[test]
 fn a_state_directory_that_is_not_private_spoils_loads_and_nothing_else() {
-    let scratch = place();
-    let at = |name: &str| scratch.path().join(name);
-    let asset = support::package().join("fixtures/assets/review.kdna");
-    let attach = scratch.command(
-        Program::Owner,
-        ["attach", asset.to_str().unwrap(), "--cwd", "ws", "--all-workspace", "--yes", "--scope-user-approved"],
-    );
-    assert_eq!(run(attach, None).exit, Exit::Status(0));
+    let scene = Scene::new();
+    let id = scene.attach("ws");
+    scene.allow("ws", "ws");
+    let scratch = &scene.scratch;
     scratch.directory("open", 0o750);
     scratch.directory("writable", 0o777);
     scratch.directory("real", 0o700);
     scratch.file("file", b"", 0o600);
-    symlink("real", at("link")).unwrap();
-    symlink(".", at("here")).unwrap();
     // A way into the project by a link is no way to put the state there.
-    symlink("ws", at("project")).unwrap();
+    for (name, target) in [("link", "real"), ("here", "."), ("project", "ws")] {
+        symlink(target, scene.at(name)).unwrap();
+    }
     for state in ["open", "writable/new", "file", "file/new", "link", "link/new", "here/real", "project/new"] {
         let before = everything(scratch.path());
-        let mut command = server(&scratch, at("ws"));
-        command.env("KDNA_BROKER_STATE_DIR", at(state));
+        let mut command = scene.server_command("ws");
+        command.env("KDNA_BROKER_STATE_DIR", scene.at(state));
         let mut server = Server::start(command);
-        let status = call(&mut server, "kdna.workspace-status", &at("ws"));
-        assert!(status.contains("kdna.workspace-attachments"), "{state}: {status}");
-        let load = call(&mut server, "kdna.workspace-load", &at("ws"));
-        assert!(load.contains("journal_unavailable") && !load.contains("capsule"), "{state}: {load}");
+        assert_eq!(status(&mut server, scene.at("ws")), Reply::of(&id), "{state}");
+        assert_eq!(resolve(&mut server, scene.at("ws")), Reply::Decision("load".to_owned(), false), "{state}");
+        assert_eq!(load(&mut server, scene.at("ws")), Reply::refused("journal_unavailable"), "{state}");
         assert_eq!(server.close().exit, Exit::Status(0));
         assert_eq!(everything(scratch.path()), before, "{state}: nothing is made");
     }
+    assert_eq!(load(&mut scene.server("ws"), scene.at("ws")), delivered());
+}
+
+#[test]
+fn a_state_that_cannot_be_written_spoils_loads_and_nothing_else() {
+    let scene = Scene::new();
+    let id = scene.attach("ws");
+    scene.allow("ws", "ws");
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: the state is not private in a namespace of an ordinary user");
+        return;
+    }
+    let memory = "mount -t tmpfs -o size=16k,mode=700 none state";
+    for (script, reply) in [
+        (memory.to_owned(), delivered()),
+        (format!("{memory}; mount -o remount,ro none state"), Reply::refused("journal_unavailable")),
+        (format!("{memory}; cat /dev/zero >state/fill || :"), Reply::refused("journal_unavailable")),
+    ] {
+        let Some(mut server) = scene.server_with_mounts("ws", &script) else { return };
+        assert_eq!(load(&mut server, scene.at("ws")), reply, "{script}");
+        assert_eq!(status(&mut server, scene.at("ws")), Reply::of(&id), "{script}");
+        assert_eq!(resolve(&mut server, scene.at("ws")), Reply::Decision("load".to_owned(), false), "{script}");
+    }
+}
+
+#[test]
+fn a_disk_that_fills_up_ends_deliveries_at_once_and_only_for_as_long() {
+    let scene = Scene::new();
+    scene.attach("ws");
+    scene.allow("ws", "ws");
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: the state is not private in a namespace of an ordinary user");
+        return;
+    }
+    let Some(mut server) = scene.server_with_mounts("ws", "mount -t tmpfs -o size=32k,mode=700 none state") else {
+        return;
+    };
+    assert_eq!(load(&mut server, scene.at("ws")), delivered());
+    let fill = format!("/proc/{}/root{}/state/fill", server.id(), scene.text(""));
+    let full = |path: &str| {
+        let mut file = fs::File::create(path)?;
+        while std::io::Write::write(&mut file, &[0; 512]).is_ok_and(|written| written > 0) {}
+        Ok::<_, std::io::Error>(())
+    };
+    if full(&fill).is_err() {
+        println!("skipped: the namespace of a process cannot be entered here");
+        return;
+    }
+    let refusals = (0..20).map(|_| load(&mut server, scene.at("ws"))).filter(|reply| *reply != delivered()).count();
+    assert!(refusals > 0, "rows end to fit at some load");
+    assert_eq!(load(&mut server, scene.at("ws")), Reply::refused("journal_unavailable"));
+    fs::remove_file(&fill).unwrap();
+    assert_eq!(load(&mut server, scene.at("ws")), delivered());
 }

@@ -11,7 +11,7 @@ use kdna_broker::foundation::record::Record;
 use kdna_broker::foundation::value::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 pub(crate) const TASK: &str = "review the pull request";
@@ -164,6 +164,24 @@ impl Scene {
 
     pub(crate) fn server(&self, root: &str) -> Server {
         Server::start(self.server_command(root))
+    }
+
+    /// Starts the server in a mount namespace of its own, after a shell script has mounted there. `None` where the
+    /// kernel does not allow that.
+    pub(crate) fn server_with_mounts(&self, root: &str, script: &str) -> Option<Server> {
+        let server = self.server_command(root);
+        let in_namespace = |script: &str| {
+            let mut command = Command::new("unshare");
+            command.args(["--user", "--map-root-user", "--mount", "/bin/sh", "-ec", script]);
+            command.arg(server.get_program()).args(server.get_args()).current_dir(self.at(""));
+            command.env_clear().envs(server.get_envs().filter_map(|(key, value)| Some((key, value?))));
+            command
+        };
+        if !in_namespace(script).stdin(Stdio::null()).output().is_ok_and(|tried| tried.status.success()) {
+            println!("skipped: no mounts of one's own here");
+            return None;
+        }
+        Some(Server::start(in_namespace(&format!("{script}; exec \"$0\" \"$@\""))))
     }
 }
 
