@@ -166,15 +166,24 @@ impl Scene {
         Server::start(self.server_command(root))
     }
 
+    /// A command started by a shell script, which runs it as `"$0" "$@"`.
+    pub(crate) fn in_shell(&self, command: &Command, script: &str) -> Command {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", script]).arg(command.get_program()).args(command.get_args()).current_dir(self.at(""));
+        shell.env_clear().envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        shell
+    }
+
     /// Starts the server in a mount namespace of its own, after a shell script has mounted there. `None` where the
     /// kernel does not allow that.
     pub(crate) fn server_with_mounts(&self, root: &str, script: &str) -> Option<Server> {
         let server = self.server_command(root);
         let in_namespace = |script: &str| {
             let mut command = Command::new("unshare");
-            command.args(["--user", "--map-root-user", "--mount", "/bin/sh", "-ec", script]);
-            command.arg(server.get_program()).args(server.get_args()).current_dir(self.at(""));
-            command.env_clear().envs(server.get_envs().filter_map(|(key, value)| Some((key, value?))));
+            let inner = self.in_shell(&server, &format!("set -e; {script}"));
+            command.args(["--user", "--map-root-user", "--mount"]).arg(inner.get_program()).args(inner.get_args());
+            command.current_dir(self.at("")).env_clear();
+            command.envs(inner.get_envs().filter_map(|(key, value)| Some((key, value?))));
             command
         };
         if !in_namespace(script).stdin(Stdio::null()).output().is_ok_and(|tried| tried.status.success()) {
