@@ -16,6 +16,9 @@ use std::process::Command;
 const STORED: &str = "state/consent/processing-consent.json";
 const REQUEST: [&str; 6] = ["consent", "request", "--host", HOST, "--processor", PROCESSOR];
 
+/// Something that somebody does to a scene.
+type Act = fn(&Scene);
+
 fn asked() -> Scene {
     let scene = Scene::new();
     scene.attach("ws");
@@ -315,7 +318,7 @@ fn what_stands_at_the_place_is_replaced_and_never_followed() {
     let scene = asked();
     let victim = scene.scratch.file("victim", b"victim", 0o644);
     let place = set("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE", scene.consent_path());
-    let stands: [(&str, fn(&Scene)); 4] = [
+    let stands: [(&str, Act); 4] = [
         ("a link", |scene| symlink(scene.at("victim"), scene.consent_path()).unwrap()),
         ("a second name", |scene| fs::hard_link(scene.at("victim"), scene.consent_path()).unwrap()),
         ("an open file", |scene| drop(scene.scratch.file("private/consent.json", b"x", 0o666))),
@@ -340,7 +343,7 @@ fn what_stands_at_the_place_is_replaced_and_never_followed() {
 
 #[test]
 fn a_change_while_the_person_reads_is_no_consent() {
-    let changes: [(&str, fn(&Scene)); 4] = [
+    let changes: [(&str, Act); 4] = [
         ("another attachment", |scene| drop(scene.attach("ws"))),
         ("another workspace", |scene| {
             fs::rename(scene.at("ws"), scene.at("old")).unwrap();
@@ -375,7 +378,7 @@ fn status_and_revoke_say_what_is_there() {
         document.get("present").and_then(Value::as_bool).map(|present| (present, write::compact(&document).unwrap()))
     };
     let before = tree(scene.scratch.path());
-    assert_eq!(status().unwrap().0, false);
+    assert!(!status().unwrap().0);
     let revoke = || {
         let done = broker(&scene, &["consent", "revoke"]);
         (done.exit, done.stdout_text())
@@ -407,7 +410,7 @@ fn a_document_that_is_not_private_is_not_read_but_can_be_revoked() {
         run(command, None)
     };
     let victim = scene.scratch.file("victim", b"{}", 0o600);
-    let stands: [(&str, fn(&Scene)); 4] = [
+    let stands: [(&str, Act); 4] = [
         ("open", |scene| drop(scene.scratch.file("private/consent.json", b"{}", 0o644))),
         ("link", |scene| symlink(scene.at("victim"), scene.consent_path()).unwrap()),
         ("no JSON", |scene| drop(scene.scratch.file("private/consent.json", b"{", 0o600))),

@@ -19,6 +19,10 @@ const GITIGNORE: &str = "/.gitignore\n/assets/\n/attachments.json\n/attachments.
                          /cleanup-last-receipt.json\n/.cleanup-staging-*/\n";
 const POLICY: [&str; 4] = ["--role", "Review", "--applies-to", TASK];
 
+/// Something that somebody does to a scene.
+type Change<'a> = Box<dyn Fn(&Scene) + 'a>;
+type Arrange = fn(&Scene);
+
 fn place() -> Scene {
     let scene = Scene::new();
     scene.scratch.directory("ws", 0o755);
@@ -203,7 +207,6 @@ fn what_changes_while_the_person_reads_is_not_attached() {
         fs::write(scene.at("b.kdna"), bytes).unwrap();
         fs::rename(scene.at("b.kdna"), scene.at("a.kdna")).unwrap();
     };
-    type Change<'a> = Box<dyn Fn(&Scene) + 'a>;
     let changes: [(&str, &str, Change<'_>); 6] = [
         ("other bytes", "approval_binding_changed", Box::new(|scene| swapped(scene, &tiny))),
         ("one byte more", "approval_binding_changed", Box::new(|scene| swapped(scene, &grown))),
@@ -346,7 +349,6 @@ fn loose_modes_are_tightened_and_peoples_own_lines_stay() {
 #[test]
 fn storage_that_is_not_what_it_seems_is_refused_untouched() {
     let outside = |scene: &Scene| tree(&scene.at("outside"));
-    type Arrange = fn(&Scene);
     let places: [(&str, &str, Arrange); 6] = [
         (".kdna is a link", "workspace_invalid", |scene| symlink("../outside", scene.at("ws/.kdna")).unwrap()),
         (".kdna is a file", "workspace_invalid", |scene| drop(scene.scratch.file("ws/.kdna", b"x", 0o644))),
