@@ -386,7 +386,7 @@ fn a_directory_exchanged_for_a_link_never_brings_a_foreign_record() {
             };
             match &reply {
                 Reply::Record(ids) => {
-                    assert_eq!(ids, &[inside.clone()], "neither {root} above nor {foreign}");
+                    assert_eq!(ids, std::slice::from_ref(&inside), "neither {root} above nor {foreign}");
                     whole += 1;
                 }
                 Reply::Refused(code) => {

@@ -331,7 +331,7 @@ fn a_state_coordinate_that_is_no_plain_path_ends_the_start() {
     let state = scratch.state();
     let state = state.to_str().unwrap();
     for coordinate in
-        ["".to_owned(), "state".to_owned(), "/".to_owned(), format!("{state}/"), format!("{state}/../state")]
+        [String::new(), "state".to_owned(), "/".to_owned(), format!("{state}/"), format!("{state}/../state")]
     {
         let mut command = server(&scratch, scratch.path().join("ws"));
         command.env("KDNA_BROKER_STATE_DIR", coordinate);

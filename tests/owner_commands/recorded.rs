@@ -1,12 +1,15 @@
 //! Recorded replies of the owner's commands beyond those that are stored here. They are read from the shared data; what
 //! this product answers otherwise on purpose is listed with its reason, and anything else is a failure.
 
+use crate::scene::Scene;
+use crate::support::command::{Exit, Finished, run};
 use crate::support::documents::parse;
 use crate::support::golden::{Case, Deviation};
 use crate::support::shared;
 use kdna_broker::foundation::value::Value;
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 /// Cases that other tests judge: a person types in them, or they need a draft, a receipt, or the matching of Chinese.
@@ -79,6 +82,32 @@ fn consent_status(folder: &Path, id: &str) -> Vec<Deviation> {
 
 fn is_elsewhere(id: &str) -> bool {
     ELSEWHERE.iter().any(|(start, _)| id.starts_with(start)) || ELSEWHERE_EXACTLY.contains(&id)
+}
+
+#[test]
+fn a_task_that_is_no_text_is_refused_as_an_input() {
+    let scene = Scene::new();
+    scene.attach("ws");
+    let cwd = scene.text("ws");
+    fs::write(scene.at("task"), b"\xff").unwrap();
+    symlink("task", scene.at("link")).unwrap();
+    let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600));
+    rustix::fs::mknodat(rustix::fs::CWD, scene.at("fifo"), kind, mode, 0).unwrap();
+    let large = vec![b'x'; 65_537];
+    let inputs: [&[u8]; 5] = [b"", b" \n\t", b"\xff", b"ok\xc3(", &large];
+    let refused = |done: Finished, label: &str| {
+        assert_eq!((done.exit, done.stdout.len()), (Exit::Status(2), 0), "{label}");
+        assert!(done.stderr_text().starts_with("Error: [input_invalid] Task "), "{label}: {}", done.stderr_text());
+    };
+    for input in inputs {
+        refused(
+            run(scene.owner(["resolve", "--cwd", &cwd, "--task-stdin"]), Some(input)),
+            &format!("{:?}", input.first()),
+        );
+    }
+    for file in ["task", "link", "fifo", "none", "ws", "/dev/null", "/dev/zero", "/dev/stdin"] {
+        refused(run(scene.owner(["resolve", "--cwd", &cwd, "--task-file", file]), Some(b"x")), file);
+    }
 }
 
 #[test]
