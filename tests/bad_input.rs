@@ -25,5 +25,7 @@ mod place;
 mod private;
 #[path = "bad_input/requests.rs"]
 mod requests;
+#[path = "bad_input/terminal.rs"]
+mod terminal;
 #[path = "bad_input/workspace.rs"]
 mod workspace;

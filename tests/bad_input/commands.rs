@@ -74,7 +74,14 @@ fn run(place: &Place, program: Program, words: &[String], input: Input) -> Finis
 }
 
 /// Runs a command that must be refused: nothing on standard output, text on standard error, one of these statuses.
-fn refused(place: &Place, program: Program, words: &[String], input: Input, statuses: &[i32], faults: &mut Vec<String>) {
+fn refused(
+    place: &Place,
+    program: Program,
+    words: &[String],
+    input: Input,
+    statuses: &[i32],
+    faults: &mut Vec<String>,
+) {
     let given = run(place, program, words, input);
     let row = format!("{program:?} {words:?} < {input:?}");
     let said = given.stderr_text();
@@ -124,7 +131,9 @@ fn a_command_line_that_cannot_be_understood_is_shown_escaped_or_not_at_all() {
     let mut faults = Vec::new();
     let owner = ["attach", "attachments", "resolve", "plan-load", "load", "inspect", "validate", "host-consent"];
     for command in owner {
-        for more in [&["--x\u{1b}\u{9b}\u{202e}"][..], &["--\u{7}=1"], &["--cwd"], &["--cwd", ""], &["--json=1"], &["--"]] {
+        for more in
+            [&["--x\u{1b}\u{9b}\u{202e}"][..], &["--\u{7}=1"], &["--cwd"], &["--cwd", ""], &["--json=1"], &["--"]]
+        {
             let line: Vec<String> = [command].iter().chain(more).map(|word| (*word).to_owned()).collect();
             refused(&place, Program::Owner, &line, Input::Nothing, &[2], &mut faults);
         }
@@ -241,34 +250,61 @@ fn input_without_end_ends_the_command_and_foreign_input_is_not_repeated() {
 fn a_consent_file_in_a_bad_state_is_told_by_its_code_and_not_quoted() {
     type Arrange = fn(&Place);
     let states: [(&str, Arrange, &str); 6] = [
-        ("not JSON", |place| fs::write(place.session.consent_path(), place.hostile()).unwrap(), "[host_consent_invalid]"),
-        ("a repeated key", |place| {
-            fs::write(place.session.consent_path(), format!("{{\"{0}\":1,\"{0}\":2}}", place.foreign)).unwrap();
-        }, "[host_consent_invalid]"),
-        ("too large", |place| fs::write(place.session.consent_path(), vec![b' '; 70_000]).unwrap(), "[host_consent_invalid]"),
-        ("a FIFO", |place| {
-            fs::remove_file(place.session.consent_path()).unwrap();
-            mkfifoat(CWD, place.session.consent_path(), Mode::RUSR | Mode::WUSR).unwrap();
-        }, "[host_consent_invalid]"),
-        ("a link", |place| {
-            fs::remove_file(place.session.consent_path()).unwrap();
-            symlink("/dev/zero", place.session.consent_path()).unwrap();
-        }, "[host_consent_invalid]"),
-        ("an open directory", |place| {
-            use std::os::unix::fs::PermissionsExt;
-            let parent = place.session.consent_path();
-            fs::set_permissions(parent.parent().unwrap(), fs::Permissions::from_mode(0o755)).unwrap();
-        }, "[host_consent_parent_insecure]"),
+        (
+            "not JSON",
+            |place| fs::write(place.session.consent_path(), place.hostile()).unwrap(),
+            "[host_consent_invalid]",
+        ),
+        (
+            "a repeated key",
+            |place| {
+                fs::write(place.session.consent_path(), format!("{{\"{0}\":1,\"{0}\":2}}", place.foreign)).unwrap();
+            },
+            "[host_consent_invalid]",
+        ),
+        (
+            "too large",
+            |place| fs::write(place.session.consent_path(), vec![b' '; 70_000]).unwrap(),
+            "[host_consent_invalid]",
+        ),
+        (
+            "a FIFO",
+            |place| {
+                fs::remove_file(place.session.consent_path()).unwrap();
+                mkfifoat(CWD, place.session.consent_path(), Mode::RUSR | Mode::WUSR).unwrap();
+            },
+            "[host_consent_invalid]",
+        ),
+        (
+            "a link",
+            |place| {
+                fs::remove_file(place.session.consent_path()).unwrap();
+                symlink("/dev/zero", place.session.consent_path()).unwrap();
+            },
+            "[host_consent_invalid]",
+        ),
+        (
+            "an open directory",
+            |place| {
+                use std::os::unix::fs::PermissionsExt;
+                let parent = place.session.consent_path();
+                fs::set_permissions(parent.parent().unwrap(), fs::Permissions::from_mode(0o755)).unwrap();
+            },
+            "[host_consent_parent_insecure]",
+        ),
     ];
     let mut faults = Vec::new();
     for (state, arrange, code) in states {
-        for (program, line) in [(Program::Broker, &["consent", "status"]), (Program::Owner, &["host-consent", "--status"])] {
+        for (program, line) in
+            [(Program::Broker, &["consent", "status"]), (Program::Owner, &["host-consent", "--status"])]
+        {
             let place = Place::new();
             lay_out(&place);
             arrange(&place);
             let given = run(&place, program, &words(line), Input::Nothing);
             let said = given.stderr_text();
-            if given.exit != Exit::Status(2) || !given.stdout.is_empty() || !said.starts_with(&format!("Error: {code}")) {
+            if given.exit != Exit::Status(2) || !given.stdout.is_empty() || !said.starts_with(&format!("Error: {code}"))
+            {
                 faults.push(format!("{state}: {:?} {said:?} {:?}", given.exit, given.stdout_text()));
             }
             faults.extend(place.faults(&given.stderr).into_iter().map(|fault| format!("{state}: {fault}")));

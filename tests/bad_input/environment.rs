@@ -28,16 +28,24 @@ const STARTS: &[(&str, Coordinate, &str)] = &[
     (ROOT, |place| format!("/{}", place.hostile()).into(), "root_missing"),
     (ROOT, |place| place.outside("file").into(), "root_not_directory"),
     (ROOT, |_| "/dev/zero".into(), "root_not_directory"),
-    (ROOT, |place| {
-        let link = place.session.scratch.path().join(&place.foreign);
-        symlink(place.session.root(), &link).unwrap();
-        link.into()
-    }, "root_symlink"),
-    (ROOT, |place| {
-        let link = place.session.scratch.path().join(&place.foreign);
-        symlink(place.session.scratch.path(), &link).unwrap();
-        link.join("ws").into()
-    }, "root_symlink"),
+    (
+        ROOT,
+        |place| {
+            let link = place.session.scratch.path().join(&place.foreign);
+            symlink(place.session.root(), &link).unwrap();
+            link.into()
+        },
+        "root_symlink",
+    ),
+    (
+        ROOT,
+        |place| {
+            let link = place.session.scratch.path().join(&place.foreign);
+            symlink(place.session.scratch.path(), &link).unwrap();
+            link.join("ws").into()
+        },
+        "root_symlink",
+    ),
     (ROOT, |_| "/".into(), "root_is_filesystem_root"),
     (ROOT, |_| "/proc/self/root".into(), "root_symlink"),
     (ROOT, |place| place.session.scratch.home().into(), "root_is_home"),
@@ -46,8 +54,9 @@ const STARTS: &[(&str, Coordinate, &str)] = &[
     (STATE, |place| format!("/{}/../x", place.foreign).into(), "state_coordinate_invalid"),
     (STATE, |_| "/".into(), "state_coordinate_invalid"),
     (STATE, |place| place.session.root().join(&place.foreign).into(), "root_holds_state"),
-    ("HOME", |place| place.foreign.clone().into(), "?"),
-    ("HOME", |place| format!("/{}", place.hostile()).into(), "?"),
+    ("HOME", |place| place.foreign.clone().into(), "home_unresolvable"),
+    ("HOME", |place| format!("/{}", place.hostile()).into(), "home_unresolvable"),
+    ("HOME", |place| place.outside("file").into(), "home_unresolvable"),
 ];
 
 trait IntoOsString {
@@ -70,8 +79,12 @@ fn a_bad_coordinate_ends_the_start_with_one_line_and_nothing_on_standard_output(
         command.env(variable, coordinate(&place));
         let given = run_bounded(command, Stdio::null());
         let said = given.stderr_text();
-        let phrase = if reason.starts_with("root") { ROOT_PHRASE } else { "Error: [" };
-        if given.exit != Exit::Status(1) || !given.stdout.is_empty() || !said.ends_with(".\n") || said.lines().count() != 1 {
+        let phrase = if reason.starts_with("root") || reason.starts_with("home") { ROOT_PHRASE } else { "Error: [" };
+        if given.exit != Exit::Status(1)
+            || !given.stdout.is_empty()
+            || !said.ends_with(".\n")
+            || said.lines().count() != 1
+        {
             faults.push(format!("{row}: {given:?}"));
         }
         if !said.starts_with(phrase) || !said.contains(&format!("({reason}")) {
@@ -112,11 +125,14 @@ fn a_state_that_cannot_be_written_refuses_every_load_and_nothing_else() {
         let mut server = place.session.start();
         let lines = ask_all(&place, &mut server);
         let given: Vec<_> = lines.iter().map(|line| outcome(line)).collect();
-        if given[0] != "the record" || !given[1].starts_with("load: ") || !given[2].starts_with("journal_unavailable/") {
+        if given[0] != "the record" || !given[1].starts_with("load: ") || !given[2].starts_with("journal_unavailable/")
+        {
             faults.push(format!("{state}: {given:?}"));
         }
-        faults.extend(lines.iter().flat_map(|line| place.faults_of_reply(line)).map(|fault| format!("{state}: {fault}")));
-        faults.extend(place.faults(&server.close().stderr).into_iter().map(|fault| format!("{state}: stderr: {fault}")));
+        faults
+            .extend(lines.iter().flat_map(|line| place.faults_of_reply(line)).map(|fault| format!("{state}: {fault}")));
+        faults
+            .extend(place.faults(&server.close().stderr).into_iter().map(|fault| format!("{state}: stderr: {fault}")));
     }
     report(&faults);
 }

@@ -45,7 +45,10 @@ fn frames(place: &Place) -> Vec<(Vec<u8>, &'static str)> {
         (r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}"#.to_owned(), "1 -32600"),
         (format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{foreign}"}}"#), "1 -32601"),
         (r#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#.to_owned(), "1 -32601"),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}"#.to_owned(), "1 -32601"),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}"#.to_owned(),
+            "1 -32601",
+        ),
         (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#.to_owned(), "1 -32602"),
         (format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["{foreign}"]}}"#), "1 -32602"),
         (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#.to_owned(), "1 -32602"),

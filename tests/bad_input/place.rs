@@ -51,7 +51,8 @@ impl Place {
         let bytes = output.iter().filter(|byte| !plain(byte)).map(|byte| format!("the byte {byte:#04x}"));
         let words = [&self.outside, &self.task, &self.foreign, &self.judgment];
         let text = String::from_utf8_lossy(output);
-        let words = words.into_iter().filter(|word| text.contains(word.as_str())).map(|word| format!("the word {word}"));
+        let words =
+            words.into_iter().filter(|word| text.contains(word.as_str())).map(|word| format!("the word {word}"));
         bytes.take(1).chain(words).collect()
     }
 }

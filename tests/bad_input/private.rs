@@ -71,22 +71,38 @@ const CONSENT: &[(&str, Arrange, &str)] = &[
     ("not JSON", |place, path| write(path, &place.foreign), "consent_not_json"),
     ("hostile bytes", |place, path| write(path, place.hostile()), "consent_not_json"),
     ("not UTF-8", |_, path| append(path, [0xff]), "consent_not_json"),
-    ("with a byte order mark", |_, path| {
-        let old = fs::read(path).unwrap();
-        write(path, [b"\xef\xbb\xbf", old.as_slice()].concat());
-    }, "consent_not_json"),
+    (
+        "with a byte order mark",
+        |_, path| {
+            let old = fs::read(path).unwrap();
+            write(path, [b"\xef\xbb\xbf", old.as_slice()].concat());
+        },
+        "consent_not_json",
+    ),
     ("two documents", |_, path| append(path, "{}"), "consent_not_json"),
     ("with a repeated key", |_, path| edit(path, "\"nonce\"", "\"nonce\": \"x\", \"nonce\""), "consent_ambiguous_json"),
     ("nested too deeply", |_, path| write(path, "[".repeat(10_000)), "consent_ambiguous_json"),
     ("null", |_, path| write(path, "null"), "consent_fields_wrong"),
     ("a list", |_, path| write(path, "[]"), "consent_fields_wrong"),
-    ("with a hostile key", |place, path| edit(path, "\"nonce\"", &format!("\"{}\": 1, \"nonce\"", place.foreign)), "consent_fields_wrong"),
+    (
+        "with a hostile key",
+        |place, path| edit(path, "\"nonce\"", &format!("\"{}\": 1, \"nonce\"", place.foreign)),
+        "consent_fields_wrong",
+    ),
     ("of another type", |place, path| edit(path, "kdna.mcp.", &place.foreign), "consent_version_unknown"),
     ("of another version", |_, path| edit(path, "\"0.1.0\"", "\"9.9.9\""), "consent_version_unknown"),
     ("with a hostile nonce", |place, path| edit(path, &"a".repeat(32), &place.foreign), "consent_nonce_invalid"),
-    ("for a hostile host", |place, path| edit(path, "privacy-host", &format!("{}\\u001b[2J\\u202e", place.foreign)), "consent_for_other_host"),
+    (
+        "for a hostile host",
+        |place, path| edit(path, "privacy-host", &format!("{}\\u001b[2J\\u202e", place.foreign)),
+        "consent_for_other_host",
+    ),
     ("for another workspace", |_, path| edit(path, &root_digest(path), &"0".repeat(64)), "consent_for_other_root"),
-    ("for a hostile processor", |place, path| edit(path, "\"named_remote\"", &format!("\"{}\"", place.foreign)), "host_processing_destination_unknown/destination_unknown"),
+    (
+        "for a hostile processor",
+        |place, path| edit(path, "\"named_remote\"", &format!("\"{}\"", place.foreign)),
+        "host_processing_destination_unknown/destination_unknown",
+    ),
     ("not approved", |_, path| edit(path, "\"approved\": true", "\"approved\": \"true\""), "consent_approval_missing"),
 ];
 
@@ -121,18 +137,30 @@ fn a_consent_that_is_not_private_or_not_a_consent_refuses_every_load_and_is_not_
 fn the_directory_of_a_consent_is_judged_at_the_start_and_again_at_each_load() {
     let mut faults = Vec::new();
     let later: [(&str, Arrange, &str); 3] = [
-        ("opened to others", |_, path| mode(path.parent().unwrap(), 0o755), "host_processing_consent_invalid/consent_parent_changed"),
-        ("replaced", |place, path| {
-            fs::rename(path.parent().unwrap(), away(place)).unwrap();
-            fs::create_dir(path.parent().unwrap()).unwrap();
-            mode(path.parent().unwrap(), 0o700);
-            fs::copy(away(place).join("consent.json"), path).unwrap();
-            mode(path, 0o600);
-        }, "host_processing_consent_invalid/consent_parent_changed"),
-        ("a link", |place, path| {
-            fs::rename(path.parent().unwrap(), away(place)).unwrap();
-            symlink(away(place), path.parent().unwrap()).unwrap();
-        }, "host_processing_consent_invalid/consent_parent_changed"),
+        (
+            "opened to others",
+            |_, path| mode(path.parent().unwrap(), 0o755),
+            "host_processing_consent_invalid/consent_parent_changed",
+        ),
+        (
+            "replaced",
+            |place, path| {
+                fs::rename(path.parent().unwrap(), away(place)).unwrap();
+                fs::create_dir(path.parent().unwrap()).unwrap();
+                mode(path.parent().unwrap(), 0o700);
+                fs::copy(away(place).join("consent.json"), path).unwrap();
+                mode(path, 0o600);
+            },
+            "host_processing_consent_invalid/consent_parent_changed",
+        ),
+        (
+            "a link",
+            |place, path| {
+                fs::rename(path.parent().unwrap(), away(place)).unwrap();
+                symlink(away(place), path.parent().unwrap()).unwrap();
+            },
+            "host_processing_consent_invalid/consent_parent_changed",
+        ),
     ];
     for (state, arrange, expected) in later {
         let place = Place::new();
@@ -148,16 +176,24 @@ fn the_directory_of_a_consent_is_judged_at_the_start_and_again_at_each_load() {
         ("not normal", |place| Some(place.session.consent_path().join("../consent.json")), "consent_parent_insecure"),
         ("hostile", |place| Some(format!("/{}", place.hostile()).into()), "consent_parent_insecure"),
         ("the root", |_| Some("/".into()), "consent_parent_insecure"),
-        ("through a link", |place| {
-            let link = place.session.scratch.path().join("link");
-            symlink(place.session.consent_path().parent().unwrap(), &link).unwrap();
-            Some(link.join("consent.json"))
-        }, "consent_parent_insecure"),
-        ("inside the workspace", |place| {
-            let inside = place.session.scratch.directory(format!("ws/{}", place.outside), 0o700);
-            fs::rename(place.session.consent_path(), inside.join("consent.json")).unwrap();
-            Some(inside.join("consent.json"))
-        }, "consent_inside_workspace"),
+        (
+            "through a link",
+            |place| {
+                let link = place.session.scratch.path().join("link");
+                symlink(place.session.consent_path().parent().unwrap(), &link).unwrap();
+                Some(link.join("consent.json"))
+            },
+            "consent_parent_insecure",
+        ),
+        (
+            "inside the workspace",
+            |place| {
+                let inside = place.session.scratch.directory(format!("ws/{}", place.outside), 0o700);
+                fs::rename(place.session.consent_path(), inside.join("consent.json")).unwrap();
+                Some(inside.join("consent.json"))
+            },
+            "consent_inside_workspace",
+        ),
     ];
     for (state, coordinate, expected) in start {
         let place = Place::new();
@@ -172,7 +208,8 @@ fn the_directory_of_a_consent_is_judged_at_the_start_and_again_at_each_load() {
         if given != format!("host_processing_consent_required/{expected}") {
             faults.push(format!("{state}: {given}, expected {expected}"));
         }
-        faults.extend(lines.iter().flat_map(|line| place.faults_of_reply(line)).map(|fault| format!("{state}: {fault}")));
+        faults
+            .extend(lines.iter().flat_map(|line| place.faults_of_reply(line)).map(|fault| format!("{state}: {fault}")));
         faults.extend(place.faults(&server.close().stderr));
     }
     report(&faults);
@@ -182,9 +219,17 @@ fn the_directory_of_a_consent_is_judged_at_the_start_and_again_at_each_load() {
 fn a_password_file_that_is_not_private_is_refused_and_never_quoted() {
     let mut faults = Vec::new();
     let more: [(&str, Arrange, &str); 3] = [
-        ("missing", |_, path| fs::remove_file(path).unwrap(), "authorization_source_invalid/authorization_file_invalid"),
+        (
+            "missing",
+            |_, path| fs::remove_file(path).unwrap(),
+            "authorization_source_invalid/authorization_file_invalid",
+        ),
         ("not UTF-8", |_, path| write(path, [0xff, 0xfe]), "authorization_source_invalid/authorization_file_invalid"),
-        ("private", |place, path| write(path, format!("{}\n", place.foreign)), "authorization_rejected/password_rejected"),
+        (
+            "private",
+            |place, path| write(path, format!("{}\n", place.foreign)),
+            "authorization_rejected/password_rejected",
+        ),
     ];
     let common = COMMON
         .iter()

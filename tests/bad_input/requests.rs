@@ -72,9 +72,11 @@ fn malformed(place: &Place) -> Vec<Row> {
             rows.push(Row(tool, format!(r#"{{"cwd":{cwd},"task":{bad}}}"#), INVALID));
         }
         rows.push(Row(tool, format!(r#"{{"cwd":{cwd}}}"#), INVALID));
-        rows.extend(selections(foreign).into_iter().map(|selection| {
-            Row(tool, format!(r#"{{"cwd":{cwd},"task":{task},"selection":{selection}}}"#), INVALID)
-        }));
+        rows.extend(
+            selections(foreign).into_iter().map(|selection| {
+                Row(tool, format!(r#"{{"cwd":{cwd},"task":{task},"selection":{selection}}}"#), INVALID)
+            }),
+        );
     }
     rows.push(Row(RESOLVE, format!(r#"{{"cwd":{cwd},"task":{task},"profile":"compact"}}"#), INVALID));
     for bad in ["null", "1", r#""""#, r#""minimal""#, r#""Compact""#, r#"["compact"]"#, &quoted(foreign)] {
@@ -243,8 +245,13 @@ fn a_selection_that_nobody_made_selects_nothing() {
             ("att_000000000000000000000001", right, Some(wrong)),
         ] {
             let plan = plan.map(|plan| format!(r#","plan_digest":"{plan}""#)).unwrap_or_default();
-            let selection = format!(r#"{{"attachment_id":"{id}","task_digest":"{task_digest}"{plan},"approved":true}}"#);
-            rows.push(Row(tool, format!(r#"{{"cwd":{cwd},"task":{task},"selection":{selection}}}"#), "block: selection_binding_changed"));
+            let selection =
+                format!(r#"{{"attachment_id":"{id}","task_digest":"{task_digest}"{plan},"approved":true}}"#);
+            rows.push(Row(
+                tool,
+                format!(r#"{{"cwd":{cwd},"task":{task},"selection":{selection}}}"#),
+                "block: selection_binding_changed",
+            ));
         }
     }
     let mut server = greet(Server::start(place.session.command()));

@@ -8,11 +8,8 @@ use std::path::Path;
 
 type Arrange = fn(&Place);
 
-const RECORD: [&str; 3] = [
-    "runtime_rejected/record_refused",
-    "block: attachment_schema_unsupported",
-    "block: attachment_schema_unsupported",
-];
+const RECORD: [&str; 3] =
+    ["runtime_rejected/record_refused", "block: attachment_schema_unsupported", "block: attachment_schema_unsupported"];
 const RECORD_FILE: [&str; 3] = ["workspace_contract_invalid/record_file_invalid"; 3];
 const DIRECTORY: [&str; 3] = ["workspace_contract_invalid/kdna_directory_invalid"; 3];
 const ASSET: [&str; 3] = ["the record", "block: asset_invalid", "block: asset_invalid"];
@@ -51,45 +48,89 @@ const ROWS: &[(&str, Arrange, [&str; 3])] = &[
     ("a record that is not JSON", |place| write_record(place, &place.foreign), RECORD),
     ("an empty record", |place| write_record(place, ""), RECORD),
     ("a record of hostile bytes", |place| write_record(place, place.hostile()), RECORD),
-    ("a record that is not UTF-8", |place| write_record(place, [b"{\"".as_slice(), &[0xff, 0x80], b"\":1}"].concat()), RECORD),
-    ("a record with a byte order mark", |place| write_record(place, [b"\xef\xbb\xbf", place.session.record()].concat()), RECORD),
+    (
+        "a record that is not UTF-8",
+        |place| write_record(place, [b"{\"".as_slice(), &[0xff, 0x80], b"\":1}"].concat()),
+        RECORD,
+    ),
+    (
+        "a record with a byte order mark",
+        |place| write_record(place, [b"\xef\xbb\xbf", place.session.record()].concat()),
+        RECORD,
+    ),
     ("a record with a repeated key", |place| replace(place, "\"role\"", "\"role\": \"x\", \"role\""), RECORD),
-    ("a record with an unknown key", |place| replace(place, "\"role\"", &format!("\"{}\": 1, \"role\"", place.foreign)), RECORD),
+    (
+        "a record with an unknown key",
+        |place| replace(place, "\"role\"", &format!("\"{}\": 1, \"role\"", place.foreign)),
+        RECORD,
+    ),
     ("a record nested too deeply", |place| write_record(place, "[".repeat(100_000)), RECORD),
     ("a record of another schema", |place| replace(place, "\"0.3.0\"", &format!("\"{}\"", place.foreign)), RECORD),
     ("a record of a former schema", |place| replace(place, "\"0.3.0\"", "\"0.2.0\""), RECORD),
     ("a record larger than its limit", |place| write_record(place, vec![b' '; (1 << 20) + 1]), RECORD_FILE),
     ("a record that is a list", |place| write_record(place, "[]"), RECORD),
     ("a record that is null", |place| write_record(place, "null"), RECORD),
-    ("a record whose id leads elsewhere", |place| replace(place, "att_000000000000000000000001", "../../outside"), RECORD),
-    ("a record whose snapshot leads elsewhere", |place| replace(place, "\"assets/", &format!("\"../{}/", place.outside)), RECORD),
+    (
+        "a record whose id leads elsewhere",
+        |place| replace(place, "att_000000000000000000000001", "../../outside"),
+        RECORD,
+    ),
+    (
+        "a record whose snapshot leads elsewhere",
+        |place| replace(place, "\"assets/", &format!("\"../{}/", place.outside)),
+        RECORD,
+    ),
     ("a record without a role", |place| replace(place, "\"change-review\"", "\" \""), RECORD),
     ("a record that is a link", |place| link_out(place, &place.session.record_path()), RECORD_FILE),
     ("a record that is a FIFO", |place| fifo(&place.session.record_path()), RECORD_FILE),
     ("a record that is a directory", |place| directory(&place.session.record_path()), RECORD_FILE),
     (".kdna that is a link", |place| link_out(place, &place.session.root().join(".kdna")), DIRECTORY),
-    (".kdna that is a file", |place| {
-        fs::remove_dir_all(place.session.root().join(".kdna")).unwrap();
-        fs::write(place.session.root().join(".kdna"), &place.foreign).unwrap();
-    }, DIRECTORY),
-    ("no .kdna", |place| fs::remove_dir_all(place.session.root().join(".kdna")).unwrap(), ["no record", "skip: no_approved_attachment", "skip: no_approved_attachment"]),
+    (
+        ".kdna that is a file",
+        |place| {
+            fs::remove_dir_all(place.session.root().join(".kdna")).unwrap();
+            fs::write(place.session.root().join(".kdna"), &place.foreign).unwrap();
+        },
+        DIRECTORY,
+    ),
+    (
+        "no .kdna",
+        |place| fs::remove_dir_all(place.session.root().join(".kdna")).unwrap(),
+        ["no record", "skip: no_approved_attachment", "skip: no_approved_attachment"],
+    ),
     ("assets that are a link", |place| link_out(place, &place.session.root().join(".kdna/assets")), ASSET),
-    ("no snapshot", |place| fs::remove_file(place.session.snapshot_path()).unwrap(), ["the record", "block: snapshot_missing", "block: snapshot_missing"]),
+    (
+        "no snapshot",
+        |place| fs::remove_file(place.session.snapshot_path()).unwrap(),
+        ["the record", "block: snapshot_missing", "block: snapshot_missing"],
+    ),
     ("a snapshot that is a link", |place| link_out(place, &place.session.snapshot_path()), ASSET),
     ("a snapshot that is a FIFO", |place| fifo(&place.session.snapshot_path()), ASSET),
     ("a snapshot that is a directory", |place| directory(&place.session.snapshot_path()), ASSET),
     ("an empty snapshot", |place| fs::write(place.session.snapshot_path(), "").unwrap(), BYTES),
     ("a snapshot of hostile bytes", |place| fs::write(place.session.snapshot_path(), place.hostile()).unwrap(), BYTES),
-    ("a snapshot with one byte more", |place| {
-        let path = place.session.snapshot_path();
-        let bytes = [fs::read(&path).unwrap(), vec![0]].concat();
-        fs::write(path, bytes).unwrap();
-    }, BYTES),
-    ("a root that was replaced", |place| {
-        fs::rename(place.session.root(), place.outside("moved")).unwrap();
-        fs::create_dir(place.session.root()).unwrap();
-    }, ["host_workspace_root_changed/root_changed"; 3]),
-    ("a root that is gone", |place| fs::rename(place.session.root(), place.outside("moved")).unwrap(), ["workspace_unavailable/cwd_unavailable"; 3]),
+    (
+        "a snapshot with one byte more",
+        |place| {
+            let path = place.session.snapshot_path();
+            let bytes = [fs::read(&path).unwrap(), vec![0]].concat();
+            fs::write(path, bytes).unwrap();
+        },
+        BYTES,
+    ),
+    (
+        "a root that was replaced",
+        |place| {
+            fs::rename(place.session.root(), place.outside("moved")).unwrap();
+            fs::create_dir(place.session.root()).unwrap();
+        },
+        ["host_workspace_root_changed/root_changed"; 3],
+    ),
+    (
+        "a root that is gone",
+        |place| fs::rename(place.session.root(), place.outside("moved")).unwrap(),
+        ["workspace_unavailable/cwd_unavailable"; 3],
+    ),
 ];
 
 #[test]

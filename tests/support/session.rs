@@ -45,10 +45,8 @@ pub(crate) fn canary(word: &str) -> String {
 pub(crate) fn asset(text: &str, bulk: usize) -> Vec<u8> {
     let filler = (0..bulk / 1024).map(|number| cbor_text(&format!("{number:01024}")));
     let axioms = std::iter::once(cbor_text(&format!("Axiom {text}."))).chain(filler).collect();
-    let core = cbor_map(&[
-        ("highest_question", cbor_text(&format!("Where does {text} go?"))),
-        ("axioms", cbor_array(axioms)),
-    ]);
+    let core =
+        cbor_map(&[("highest_question", cbor_text(&format!("Where does {text} go?"))), ("axioms", cbor_array(axioms))]);
     let payload = cbor_map(&[
         ("profile", cbor_text("kdna.payload.judgment")),
         ("profile_version", cbor_text("0.1.0")),
@@ -57,7 +55,20 @@ pub(crate) fn asset(text: &str, bulk: usize) -> Vec<u8> {
         ("scenarios", cbor_array(Vec::new())),
         ("cases", cbor_array(Vec::new())),
     ]);
-    pack("false", "", &payload)
+    pack("privacy", "false", "", &payload)
+}
+
+/// A public asset with this title.
+pub(crate) fn titled_asset(title: &str) -> Vec<u8> {
+    let axioms = cbor_array(vec![cbor_text(title)]);
+    let core = cbor_map(&[("highest_question", cbor_text(title)), ("axioms", axioms)]);
+    let payload = cbor_map(&[
+        ("profile", cbor_text("kdna.payload.judgment")),
+        ("profile_version", cbor_text("0.1.0")),
+        ("core", core),
+        ("patterns", cbor_array(Vec::new())),
+    ]);
+    pack(title, "false", "", &payload)
 }
 
 /// An asset that asks for a password, and that no password opens.
@@ -69,12 +80,13 @@ pub(crate) fn locked_asset(text: &str) -> Vec<u8> {
         ("wrapped_key", cbor_text("AAAA")),
     ]);
     let encryption = r#","encryption":{"profile":"kdna.encryption.password","profile_version":"0.1.0","encrypted_entries":["payload.kdnab"]},"access":"licensed","entitlement":{"profile":"password"}"#;
-    pack("true", encryption, &payload)
+    pack("privacy", "true", encryption, &payload)
 }
 
-fn pack(encrypted: &str, more: &str, payload: &[u8]) -> Vec<u8> {
+fn pack(title: &str, encrypted: &str, more: &str, payload: &[u8]) -> Vec<u8> {
+    let title = write::compact(&Value::from(title)).expect("a text");
     let manifest = format!(
-        r#"{{"format_version":"0.1.0","asset_id":"kdna:test:privacy","asset_uid":"urn:uuid:f08fec12-e525-13fb-8fe4-672f18791ca2","asset_type":"domain","title":"privacy","version":"1.0.0","judgment_version":"1.0.0","created_at":"2026-05-04T08:00:00.000Z","updated_at":"2026-05-04T08:00:00.000Z","creator":{{"name":"Test","id":"test"}},"lineage":{{"type":"original","fork_of":null,"derived_from":null}},"payload":{{"path":"payload.kdnab","encoding":"cbor","encrypted":{encrypted}}},"compatibility":{{"min_loader_version":"0.21.0","profile":"kdna.payload.judgment","profile_version":"0.1.0"}}{more}}}"#
+        r#"{{"format_version":"0.1.0","asset_id":"kdna:test:privacy","asset_uid":"urn:uuid:f08fec12-e525-13fb-8fe4-672f18791ca2","asset_type":"domain","title":{title},"version":"1.0.0","judgment_version":"1.0.0","created_at":"2026-05-04T08:00:00.000Z","updated_at":"2026-05-04T08:00:00.000Z","creator":{{"name":"Test","id":"test"}},"lineage":{{"type":"original","fork_of":null,"derived_from":null}},"payload":{{"path":"payload.kdnab","encoding":"cbor","encrypted":{encrypted}}},"compatibility":{{"min_loader_version":"0.21.0","profile":"kdna.payload.judgment","profile_version":"0.1.0"}}{more}}}"#
     );
     let entry = |name, data| Entry { crc: crc32(data), ..Entry::stored(name, data) };
     zip(&[
