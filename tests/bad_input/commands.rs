@@ -2,10 +2,14 @@
 //! the person's own words is escaped, and what lies in a file is not repeated at all.
 
 use crate::place::{Place, report};
-use crate::session::run_bounded;
+use crate::session::{run_bounded, titled_asset};
 use crate::support::command::{Exit, Finished, Program};
+use crate::support::documents::parse;
+use crate::support::tree::tree;
 use rustix::fs::{CWD, Mode, mkfifoat};
+use std::ffi::OsString;
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::process::Stdio;
@@ -308,6 +312,101 @@ fn a_consent_file_in_a_bad_state_is_told_by_its_code_and_not_quoted() {
                 faults.push(format!("{state}: {:?} {said:?} {:?}", given.exit, given.stdout_text()));
             }
             faults.extend(place.faults(&given.stderr).into_iter().map(|fault| format!("{state}: {fault}")));
+        }
+    }
+    report(&faults);
+}
+
+#[test]
+fn arguments_that_are_no_text_are_refused_and_not_passed_on() {
+    let place = Place::new();
+    lay_out(&place);
+    let raw = OsString::from_vec([b"no".as_slice(), &[0xff, 0x9b, 0x80], b".kdna"].concat());
+    let option = OsString::from_vec([b"--".as_slice(), &[0xff, 0x9b]].concat());
+    let mut faults = Vec::new();
+    for (program, command) in [
+        (Program::Owner, "load"),
+        (Program::Owner, "plan-load"),
+        (Program::Owner, "inspect"),
+        (Program::Owner, "attach"),
+        (Program::Owner, "attachments"),
+        (Program::Owner, "resolve"),
+        (Program::Broker, "mcp"),
+        (Program::Broker, "consent"),
+    ] {
+        for word in [&raw, &option] {
+            let mut line = place.session.scratch.command(program, [command]);
+            line.arg(word);
+            let given = run_bounded(line, Stdio::null());
+            if given.exit != Exit::Status(2) || !given.stdout.is_empty() || !given.stderr.starts_with(b"Error: ") {
+                faults.push(format!("{command} {word:?}: {given:?}"));
+            }
+            faults.extend(place.faults(&given.stderr).into_iter().map(|fault| format!("{command} {word:?}: {fault}")));
+        }
+    }
+    for program in [Program::Owner, Program::Broker] {
+        for word in [&raw, &option] {
+            let given = run_bounded(place.session.scratch.command(program, [word]), Stdio::null());
+            assert_eq!(given.exit, Exit::Status(2));
+            assert_eq!(place.faults(&given.stderr), Vec::<String>::new());
+        }
+    }
+    report(&faults);
+}
+
+#[test]
+fn an_output_that_takes_nothing_is_a_failure_and_not_a_crash() {
+    let place = Place::new();
+    let attachments = || place.session.scratch.command(Program::Owner, ["attachments", "--cwd", "ws"]);
+    for mut command in
+        [attachments(), place.session.scratch.command(Program::Broker, ["help"]), place.session.command()]
+    {
+        let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+        let input = place.session.scratch.file("ping", ping, 0o600);
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let child = command.stdin(File::open(input).unwrap()).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(1), b"".as_slice()));
+    }
+}
+
+#[test]
+fn a_workspace_in_a_bad_state_ends_every_command_and_is_not_quoted() {
+    let mut faults = Vec::new();
+    for (state, arrange, _) in crate::workspace::ROWS.iter().skip(1) {
+        let place = Place::new();
+        lay_out(&place);
+        let good = place.session.scratch.file("good.kdna", titled_asset("good"), 0o644);
+        arrange(&place);
+        let outside = tree(&place.outside(""));
+        let task = place.session.scratch.file("task", &place.task, 0o600);
+        let (good, task) = (good.to_str().unwrap(), task.to_str().unwrap());
+        for (program, line) in [
+            (Program::Owner, &["attachments", "--cwd", "ws"][..]),
+            (Program::Owner, &["resolve", "--cwd", "ws", "--task-file", task]),
+            (Program::Owner, &["attach", good, "--cwd", "ws", "--all-workspace", "--preview"]),
+            (
+                Program::Owner,
+                &["attach", good, "--cwd", "ws", "--role", "r", "--all-workspace", "--yes", "--scope-user-approved"],
+            ),
+            (Program::Owner, &["host-consent", "--from-workspace", "--cwd", "ws", "--host", "h", "--processor", "x"]),
+            (Program::Broker, &["consent", "request", "--host", "h", "--processor", "x", "--cwd", "ws"]),
+        ] {
+            let given = run(&place, program, &words(line), Input::Nothing);
+            let row = format!("{state}: {}", line[0]);
+            let sound = match given.exit {
+                Exit::Status(0) => given.stderr.is_empty() && parse(&given.stdout).is_some(),
+                Exit::Status(2 | 11) => given.stdout.is_empty() && given.stderr.starts_with(b"Error: ["),
+                _ => false,
+            };
+            if !sound {
+                faults.push(format!("{row}: {:?} {:?} {:?}", given.exit, given.stdout_text(), given.stderr_text()));
+            }
+            faults.extend(place.faults(&given.stderr).into_iter().map(|fault| format!("{row}: {fault}")));
+            faults.extend(place.faults(&given.stdout).into_iter().map(|fault| format!("{row}: stdout: {fault}")));
+        }
+        if tree(&place.outside("")) != outside {
+            faults.push(format!("{state}: something outside the workspace was changed"));
         }
     }
     report(&faults);

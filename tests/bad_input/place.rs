@@ -1,6 +1,6 @@
 //! A session with things around it that must never be named, and what an output may hold.
 
-use crate::session::{Names, PHRASE, Reply, Session, asset, call, canary};
+use crate::session::{Names, PHRASE, Reply, Session, asset, call, canary, files_below, holds};
 use crate::support::command::{LIMIT, Server};
 use crate::support::documents::at;
 use kdna_broker::foundation::json::write;
@@ -64,6 +64,20 @@ impl Place {
         let scratch = self.session.scratch.path().to_str().expect("a plain path");
         faults.extend(line.contains(scratch).then(|| "an absolute path".to_owned()));
         faults
+    }
+}
+
+impl Place {
+    /// What is wrong with everything that the broker wrote down.
+    pub(crate) fn faults_of_state(&self) -> Vec<String> {
+        let mut files = Vec::new();
+        files_below(&self.session.scratch.state(), &mut files);
+        assert!(files.iter().any(|file| file.extension().is_some_and(|end| end == "jsonl")), "there is a journal");
+        let scratch = self.session.scratch.path().to_str().expect("a plain path");
+        let written = files.iter().map(|file| std::fs::read(file).expect("a file")).collect::<Vec<_>>().concat();
+        let mut faults = self.faults(&written);
+        faults.extend(holds(&written, scratch).then(|| "an absolute path".to_owned()));
+        faults.into_iter().map(|fault| format!("the journal: {fault}")).collect()
     }
 }
 

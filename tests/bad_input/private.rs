@@ -113,6 +113,7 @@ fn loaded(place: &Place, faults: &mut Vec<String>, state: &str, arrange: Arrange
     let lines = ask_all(place, &mut server);
     faults.extend(lines.iter().flat_map(|line| place.faults_of_reply(line)).map(|fault| format!("{state}: {fault}")));
     let finished = server.close();
+    faults.extend(place.faults_of_state().into_iter().map(|fault| format!("{state}: {fault}")));
     faults.extend(place.faults(&finished.stderr).into_iter().map(|fault| format!("{state}: stderr: {fault}")));
     outcome(&lines[2])
 }

@@ -37,6 +37,7 @@ fn check(place: &Place, server: &mut Server, rows: Vec<Row>, expected: impl Fn(&
 
 fn finish(place: &Place, server: Server) {
     let finished = server.close();
+    assert_eq!(place.faults_of_state(), Vec::<String>::new());
     assert!(finished.stderr.is_empty(), "standard error: {}", finished.stderr_text());
     assert_eq!(place.faults(&finished.stdout), Vec::<String>::new());
 }

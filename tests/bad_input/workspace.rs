@@ -1,12 +1,13 @@
 //! Workspaces in every bad state: the record, the snapshot, the directory that holds them.
 
-use crate::place::{Place, ask_all, outcome, report};
+use crate::place::{Place, ask_all, outcome, quoted, report};
+use crate::session::{canary, titled_asset};
 use rustix::fs::{CWD, Mode, mkfifoat};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-type Arrange = fn(&Place);
+pub(crate) type Arrange = fn(&Place);
 
 const RECORD: [&str; 3] =
     ["runtime_rejected/record_refused", "block: attachment_schema_unsupported", "block: attachment_schema_unsupported"];
@@ -43,7 +44,7 @@ fn directory(path: &Path) {
 }
 
 /// A state, how it comes to be, and what status, resolve and load must say.
-const ROWS: &[(&str, Arrange, [&str; 3])] = &[
+pub(crate) const ROWS: &[(&str, Arrange, [&str; 3])] = &[
     ("as it should be", |_| {}, ["the record", "load: single_approved_attachment_clearly_applies", "delivered"]),
     ("a record that is not JSON", |place| write_record(place, &place.foreign), RECORD),
     ("an empty record", |place| write_record(place, ""), RECORD),
@@ -153,7 +154,57 @@ fn a_workspace_in_a_bad_state_gets_its_code_and_is_not_quoted() {
             faults.extend(place.faults_of_reply(line).into_iter().map(|fault| format!("{state}: {fault}")));
         }
         let finished = server.close();
+        faults.extend(place.faults_of_state().into_iter().map(|fault| format!("{state}: {fault}")));
         faults.extend(place.faults(&finished.stderr).into_iter().map(|fault| format!("{state}: stderr: {fault}")));
     }
     report(&faults);
+}
+
+#[test]
+fn an_attached_file_that_is_no_asset_is_blocked_and_not_quoted() {
+    let good = titled_asset("good");
+    let word = canary("judgment");
+    let files: [(&str, Vec<u8>); 7] = [
+        ("text", word.clone().into_bytes()),
+        ("hostile bytes", [word.as_bytes(), &[0x1b, b'[', 0xff, 0x9b, 0, b'\r']].concat()),
+        ("the beginning of an asset", good[..good.len() / 2].to_vec()),
+        ("the end of an asset", good[good.len() / 2..].to_vec()),
+        ("an asset after something else", [word.as_bytes(), &good].concat()),
+        ("a program", [b"\x7fELF", word.as_bytes()].concat()),
+        ("zeros", vec![0; 1 << 20]),
+    ];
+    let mut faults = Vec::new();
+    for (state, bytes) in files {
+        let place = Place::with(&bytes, word.clone());
+        let mut server = place.session.start();
+        let lines = ask_all(&place, &mut server);
+        let given: Vec<_> = lines.iter().map(|line| outcome(line)).collect();
+        if given != ASSET {
+            faults.push(format!("{state}: {given:?}"));
+        }
+        faults
+            .extend(lines.iter().flat_map(|line| place.faults_of_reply(line)).map(|fault| format!("{state}: {fault}")));
+        let finished = server.close();
+        faults.extend(place.faults(&finished.stderr).into_iter().map(|fault| format!("{state}: stderr: {fault}")));
+        faults.extend(place.faults_of_state().into_iter().map(|fault| format!("{state}: {fault}")));
+    }
+    report(&faults);
+}
+
+#[test]
+fn a_hostile_purpose_reaches_the_host_as_data_on_one_line_and_no_error() {
+    let place = Place::new();
+    let hostile = quoted(&format!("{} \u{2028}", place.hostile()));
+    replace(&place, "\"change-review\"", &hostile);
+    let mut server = place.session.start();
+    let lines = ask_all(&place, &mut server);
+    let given: Vec<_> = lines.iter().map(|line| outcome(line)).collect();
+    assert_eq!(given, ["the record", "load: single_approved_attachment_clearly_applies", "delivered"]);
+    for line in &lines {
+        assert!(!line.bytes().any(|byte| byte < 0x20), "a control character in a line");
+        assert!(line.contains(&place.foreign), "the person's words are data");
+    }
+    let finished = server.close();
+    assert_eq!((finished.stdout.as_slice(), finished.stderr.as_slice()), (b"".as_slice(), b"".as_slice()));
+    assert_eq!(place.faults_of_state(), Vec::<String>::new());
 }

@@ -83,6 +83,7 @@ fn nothing_on_disk_in_shared_memory_or_in_temporary_folders_holds_a_capsule_or_a
     } else {
         server.receive(Duration::from_secs(10));
     }
+    assert!(Reply::read(&server.ask(&session.load(7, &ask))).is_delivered());
     assert!(children(server.id()).is_empty());
     let held = fs::read_dir(format!("/proc/{}/fd", server.id()));
     let names = held.into_iter().flatten().flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
@@ -113,7 +114,7 @@ fn nothing_on_disk_in_shared_memory_or_in_temporary_folders_holds_a_capsule_or_a
 
     // The same search finds what is there.
     let planted = session.scratch.file("state/journal/planted", format!("x{judgment}x"), 0o600);
-    assert_eq!(holders(&session, since, &texts), [planted.clone()]);
+    assert_eq!(holders(&session, since, &texts).as_slice(), std::slice::from_ref(&planted));
     fs::remove_file(planted).unwrap();
     let elsewhere = tempfile::Builder::new().prefix("kdna-planted-").tempdir().unwrap();
     let planted = elsewhere.path().join("file");

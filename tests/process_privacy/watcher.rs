@@ -1,9 +1,12 @@
 //! A watcher of `/proc` beside running loads.
 
-use crate::session::{Names, PHRASE, Reply, Session, WORKER, asset, canary, children, holds};
-use crate::support::command::{LIMIT, Server};
+use crate::session::{
+    Names, PHRASE, Reply, Session, WORKER, asset, canary, children, files_below, holds, locked_asset,
+};
+use crate::support::command::{LIMIT, Program, Server};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +31,7 @@ impl Watcher {
         let end = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&end);
         let thread = spawn(move || {
-            let own = fs::read(format!("/proc/{process}/cmdline")).expect("the watched process");
+            let own = arguments_of(process);
             let (mut sights, mut processes) = (BTreeSet::new(), BTreeSet::new());
             while !told.load(Ordering::SeqCst) {
                 for child in descendants(process) {
@@ -48,6 +51,19 @@ impl Watcher {
         self.end.store(true, Ordering::SeqCst);
         self.thread.join().expect("the watcher")
     }
+}
+
+/// A process that has just been started has no arguments for a moment.
+fn arguments_of(process: u32) -> Vec<u8> {
+    let end = Instant::now() + LIMIT;
+    while Instant::now() < end {
+        match fs::read(format!("/proc/{process}/cmdline")) {
+            Ok(arguments) if arguments.is_empty() => {}
+            Ok(arguments) => return arguments,
+            Err(_) => break,
+        }
+    }
+    Vec::new()
 }
 
 fn descendants(process: u32) -> Vec<u32> {
@@ -147,5 +163,68 @@ fn no_argument_and_no_environment_of_a_child_holds_task_coordinates_or_secrets()
     assert!(sights.iter().any(|sight| sight.environment.is_some()) || !is_root(), "root reads every environment");
     for word in &words {
         assert!(!holds(&finished.stderr, word), "standard error holds a word that is nobody's business");
+    }
+}
+
+#[test]
+fn a_password_is_in_no_argument_no_environment_and_no_file_but_its_own() {
+    let (password, judgment) = (canary("password"), canary("judgment"));
+    let names = Names { consent: canary("consent"), authorization: canary("authorization") };
+    let session = Session::new(&locked_asset(&judgment), names);
+    fs::write(session.authorization_path(), format!("{password}\n")).unwrap();
+    let mut server = session.start();
+    assert!(is_root() || fs::read(format!("/proc/{}/environ", server.id())).is_err(), "others read its environment");
+    let watcher = Watcher::start(server.id());
+    let mut said = Vec::new();
+    for id in 1..=20 {
+        let reply = server.ask(&session.load(id, PHRASE));
+        assert_eq!(Reply::read(&reply).refusal().unwrap().0, "authorization_rejected");
+        said.extend(reply.into_bytes());
+    }
+    let (sights, processes) = watcher.finish();
+    said.extend(server.close().stderr);
+    assert!(processes >= 6, "only {processes} of 60 workers were seen");
+    for sight in &sights {
+        assert_eq!(String::from_utf8_lossy(&sight.arguments), String::from_utf8_lossy(WORKER));
+        assert_eq!(sight.environment.as_deref().unwrap_or_default(), b"");
+    }
+    assert!(!holds(&said, &password) && !holds(&said, &judgment));
+    let mut files = Vec::new();
+    files_below(session.scratch.path(), &mut files);
+    let holders: Vec<_> = files.into_iter().filter(|file| holds(&fs::read(file).unwrap(), &password)).collect();
+    assert_eq!(holders, [session.authorization_path()]);
+}
+
+#[test]
+fn the_commands_of_a_person_tell_their_workers_nothing_in_argument_or_environment_either() {
+    let (judgment, secret, path) = (canary("judgment"), canary("secret"), canary("path"));
+    let names = Names { consent: canary("consent"), authorization: canary("authorization") };
+    let session = Session::new(&asset(&judgment, 1 << 20), names);
+    let file = session.scratch.file(format!("{path}.kdna"), fs::read(session.snapshot_path()).unwrap(), 0o600);
+    let file = file.to_str().unwrap();
+    let (mut sights, mut processes) = (BTreeSet::new(), 0);
+    for words in [
+        &["inspect", file][..],
+        &["validate", file],
+        &["plan-load", file],
+        &["load", file],
+        &["resolve", "--cwd", "ws", "--task-stdin"],
+        &["attach", file, "--cwd", "ws", "--role", &secret, "--applies-to", &secret, "--preview"],
+    ] {
+        let mut command = session.scratch.command(Program::Owner, words);
+        command.env("KDNA_PASSWORD", &secret).env("KDNA_MCP_AUTHORIZATION_FILE", session.authorization_path());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let watcher = Watcher::start(child.id());
+        // A command that was told nothing need not wait for it.
+        let _ = child.stdin.take().unwrap().write_all(format!("{PHRASE} {secret}").as_bytes());
+        assert!(child.wait().unwrap().success(), "{words:?}");
+        let (seen, count) = watcher.finish();
+        sights.extend(seen);
+        processes += count;
+    }
+    assert!(processes >= 2, "only {processes} workers were seen");
+    for sight in &sights {
+        assert_eq!(String::from_utf8_lossy(&sight.arguments), String::from_utf8_lossy(WORKER));
+        assert_eq!(sight.environment.as_deref().unwrap_or_default(), b"");
     }
 }

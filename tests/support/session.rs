@@ -44,29 +44,31 @@ pub(crate) fn canary(word: &str) -> String {
 /// A public asset whose judgment holds `text`, and `bulk` bytes of filler to keep the runtime busy.
 pub(crate) fn asset(text: &str, bulk: usize) -> Vec<u8> {
     let filler = (0..bulk / 1024).map(|number| cbor_text(&format!("{number:01024}")));
-    let axioms = std::iter::once(cbor_text(&format!("Axiom {text}."))).chain(filler).collect();
-    let core =
-        cbor_map(&[("highest_question", cbor_text(&format!("Where does {text} go?"))), ("axioms", cbor_array(axioms))]);
+    let axioms: Vec<_> = std::iter::once(cbor_text(&format!("Axiom {text}."))).chain(filler).collect();
+    let core = cbor_map(&[
+        ("highest_question", cbor_text(&format!("Where does {text} go?"))),
+        ("axioms", cbor_array(&axioms)),
+    ]);
     let payload = cbor_map(&[
         ("profile", cbor_text("kdna.payload.judgment")),
         ("profile_version", cbor_text("0.1.0")),
         ("core", core),
-        ("patterns", cbor_array(Vec::new())),
-        ("scenarios", cbor_array(Vec::new())),
-        ("cases", cbor_array(Vec::new())),
+        ("patterns", cbor_array(&[])),
+        ("scenarios", cbor_array(&[])),
+        ("cases", cbor_array(&[])),
     ]);
     pack("privacy", "false", "", &payload)
 }
 
 /// A public asset with this title.
 pub(crate) fn titled_asset(title: &str) -> Vec<u8> {
-    let axioms = cbor_array(vec![cbor_text(title)]);
+    let axioms = cbor_array(&[cbor_text(title)]);
     let core = cbor_map(&[("highest_question", cbor_text(title)), ("axioms", axioms)]);
     let payload = cbor_map(&[
         ("profile", cbor_text("kdna.payload.judgment")),
         ("profile_version", cbor_text("0.1.0")),
         ("core", core),
-        ("patterns", cbor_array(Vec::new())),
+        ("patterns", cbor_array(&[])),
     ]);
     pack(title, "false", "", &payload)
 }
@@ -98,14 +100,14 @@ fn pack(title: &str, encrypted: &str, more: &str, payload: &[u8]) -> Vec<u8> {
 
 fn cbor_head(kind: u8, length: usize) -> Vec<u8> {
     let length = u32::try_from(length).expect("a small length");
-    [&[kind << 5 | 26], length.to_be_bytes().as_slice()].concat()
+    [&[kind << 5 | 0x1a], length.to_be_bytes().as_slice()].concat()
 }
 
 fn cbor_text(text: &str) -> Vec<u8> {
     [cbor_head(3, text.len()), text.as_bytes().to_vec()].concat()
 }
 
-fn cbor_array(items: Vec<Vec<u8>>) -> Vec<u8> {
+fn cbor_array(items: &[Vec<u8>]) -> Vec<u8> {
     [cbor_head(4, items.len()), items.concat()].concat()
 }
 
