@@ -1,5 +1,7 @@
-//! Standard input of the owner's commands: bounded, drained past its limit so that the writer is not cut off.
+//! Standard input of the owner's commands: bounded. A little past its limit is drained so that the writer is not cut off;
+//! input without end is not waited for.
 
+use crate::foundation::limits;
 use std::io::Read;
 
 /// Why it was not taken.
@@ -22,7 +24,7 @@ pub(crate) fn read_stdin(limit: u64) -> Result<Vec<u8>, InputFault> {
     match length {
         0 => Err(InputFault::Empty),
         length if length > limit => {
-            let _ = std::io::copy(&mut input, &mut std::io::sink());
+            let _ = std::io::copy(&mut input.take(limits::DRAINED_BYTES), &mut std::io::sink());
             Err(InputFault::TooLarge)
         }
         _ => Ok(bytes),
