@@ -19,6 +19,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use support::command::{Exit, Server, run};
 
@@ -82,6 +83,30 @@ fn a_relative_name_counts_from_where_the_server_stands() {
     let mut server = Server::start(command);
     for (cwd, reply) in [(".", Reply::of(&inside)), ("..", Reply::of(&inside)), ("../..", Reply::refused(OUTSIDE))] {
         assert_eq!(status(&mut server, cwd), reply, "{cwd}");
+    }
+}
+
+#[test]
+fn an_absolute_name_is_understood_where_the_programs_own_directory_is_gone() {
+    let scene = Scene::new();
+    let inside = scene.attach("app");
+    let gone = scene.scratch.directory("gone", 0o755);
+    let remove_first = "rmdir ../gone; exec \"$0\" \"$@\"";
+    let in_it = |command: &Command| {
+        let mut shell = scene.in_shell(command, remove_first);
+        shell.current_dir(&gone);
+        shell
+    };
+    let mut server = Server::start(in_it(&scene.server_command("app")));
+    assert_eq!(status(&mut server, scene.at("app")), Reply::of(&inside));
+    for cwd in [".", "..", "app"] {
+        assert_eq!(status(&mut server, cwd), Reply::refused(UNAVAILABLE), "{cwd}");
+    }
+    for (cwd, exit) in [(scene.text("app"), 0), (".".to_owned(), 2)] {
+        scene.scratch.directory("gone", 0o755);
+        let done = run(in_it(&scene.owner(["attachments", "--cwd", &cwd])), None);
+        assert_eq!(done.exit, Exit::Status(exit), "{cwd}: {}", done.stderr_text());
+        assert_eq!(done.stdout_text().contains(&inside), exit == 0, "{cwd}");
     }
 }
 

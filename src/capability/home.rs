@@ -61,8 +61,9 @@ pub(crate) fn parse(text: &str) -> Result<AbsolutePath, PathFault> {
     AbsolutePath::parse(text.strip_suffix('/').filter(|rest| !rest.is_empty()).unwrap_or(text))
 }
 
-/// The real path of a home directory. A home that is a symbolic link, or a chain of them, counts as the directory behind
-/// it; each link is read from its real place, so that `..` in it means what the kernel means.
+/// The real path of a directory that is a person's: their home, or one that they typed. A symbolic link, or a chain of
+/// them, counts as the directory behind it; each is read from its real place, so that `..` in it means what the kernel
+/// means.
 pub(crate) fn real<S: Observe>(system: &S, path: &AbsolutePath) -> Result<AbsolutePath, Fault> {
     behind_links(system, path.clone(), &mut { LINKS })
 }

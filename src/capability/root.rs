@@ -90,8 +90,7 @@ impl<S: Observe> PinnedRoot<S> {
     /// directory. The last component may not be a link; above it links are followed. `workspace_unavailable`. Opens
     /// nothing for reading.
     pub fn canonical_cwd(system: &S, cwd: &str) -> Result<AbsolutePath, Refusal> {
-        let base = system.working_directory().map_err(|_| Reason::CwdUnavailable)?;
-        let asked = base.resolve(cwd).ok_or(Reason::CwdUnavailable)?;
+        let asked = named(system, cwd).map_err(|_| Reason::CwdUnavailable)?;
         system.canonical_directory(&asked).map_err(|_| Reason::CwdUnavailable.into())
     }
 
@@ -100,6 +99,17 @@ impl<S: Observe> PinnedRoot<S> {
     pub fn contain(&self, canonical: &AbsolutePath) -> Result<RelativePath, Refusal> {
         canonical.below(&self.path).ok_or_else(|| Reason::CwdOutsideRoot.into())
     }
+}
+
+/// The path that a text names: as it stands, or from the process's working directory. Where that directory is gone, what is
+/// absolute can still be named. `..` is read as a person reads it, from the text. [`Fault::Escapes`] for no path.
+pub fn named<S: Observe>(system: &S, text: &str) -> Result<AbsolutePath, Fault> {
+    let base = if text.starts_with('/') {
+        AbsolutePath::parse("/").map_err(|_| Fault::Escapes)?
+    } else {
+        system.working_directory()?
+    };
+    base.resolve(text).ok_or(Fault::Escapes)
 }
 
 fn parse_root(coordinate: Option<&str>) -> Result<AbsolutePath, Refusal> {

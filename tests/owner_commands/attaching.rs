@@ -106,6 +106,25 @@ fn a_source_that_is_no_bounded_regular_asset_leaves_nothing() {
 }
 
 #[test]
+fn a_source_is_found_through_links_above_it_and_never_as_one() {
+    let scene = place();
+    scene.scratch.directory("far/deep", 0o755);
+    for (target, link) in [("far", "one"), ("one", "two"), ("../../far", "far/deep/up"), ("far/deep", "near")] {
+        symlink(target, scene.at(link)).unwrap();
+    }
+    fs::rename(scene.at("a.kdna"), scene.at("far/a.kdna")).unwrap();
+    symlink("a.kdna", scene.at("far/b.kdna")).unwrap();
+    symlink("loop", scene.at("loop")).unwrap();
+    for directory in ["one", "two", "near/up", "two/deep/up"] {
+        let shown = attach(&scene, &scene.at(directory).join("a.kdna"), "ws", &["--preview"]);
+        assert_eq!(shown.exit, Exit::Status(0), "{directory}: {}", shown.stderr_text());
+        let link = scene.at(directory).join("b.kdna");
+        assert_refused(&scene, directory, "asset_invalid", || attach(&scene, &link, "ws", &APPROVED));
+    }
+    assert_refused(&scene, "loop", "asset_invalid", || attach(&scene, &scene.at("loop/a.kdna"), "ws", &APPROVED));
+}
+
+#[test]
 fn a_preview_or_a_confirmation_that_does_not_fit_leaves_nothing() {
     let scene = place();
     let file = scene.at("a.kdna");
