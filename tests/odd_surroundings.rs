@@ -87,3 +87,20 @@ fn an_argument_that_is_no_text_is_not_repaired() {
         assert!(tree(&scene.at("ws")).is_empty() && tree(&scene.at("w\u{fffd}")).is_empty());
     }
 }
+
+#[test]
+fn a_server_that_cannot_serve_says_so_in_one_line() {
+    let scene = Scene::new();
+    scene.scratch.directory("ws", 0o755);
+    // No thread can be started; processes of this user count, so root is not limited.
+    let limited =
+        scene.in_shell(&scene.server_command("ws"), "ulimit -p 1 2>/dev/null || ulimit -u 1; exec \"$0\" \"$@\"");
+    let done = run(limited, Some(b""));
+    match done.exit {
+        Exit::Status(0) => println!("skipped: the number of processes is not limited for this user"),
+        exit => {
+            assert_eq!((exit, done.stdout.len(), done.stderr_text().lines().count()), (Exit::Status(1), 0, 1));
+            assert!(done.stderr_text().starts_with("Error: "));
+        }
+    }
+}
