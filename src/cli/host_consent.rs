@@ -7,8 +7,10 @@ use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
 use crate::consent::store::{self, ConsentFile, STATUS_TYPE};
+use crate::foundation::limits;
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::text::display;
 use crate::foundation::value::Value;
 use crate::system::System;
 
@@ -119,7 +121,8 @@ fn ask<S: System>(
             ("consent_path", Value::from(file.as_str())),
         ]))),
         Approval::Allowed { .. } => {
-            Ok(Outcome::text(format!("KDNA Host processing consent approved and written to {}", file.as_str())))
+            let file = display(file.as_str(), limits::PATH_UNITS);
+            Ok(Outcome::text(format!("KDNA Host processing consent approved and written to {file}")))
         }
     }
 }

@@ -1,10 +1,8 @@
-//! Standard input of the owner's commands: bounded, drained for a while past its limit so that a writer of one document is
-//! not cut off; one that never ends is.
+//! Standard input of the owner's commands: bounded. A little past its limit is drained so that the writer is not cut off;
+//! input without end is not waited for.
 
+use crate::foundation::limits;
 use std::io::Read;
-
-/// Bytes that are read past the limit and thrown away.
-const DRAINED: u64 = 16 << 20;
 
 /// Why it was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +24,7 @@ pub(crate) fn read_stdin(limit: u64) -> Result<Vec<u8>, InputFault> {
     match length {
         0 => Err(InputFault::Empty),
         length if length > limit => {
-            let _ = std::io::copy(&mut input.take(DRAINED), &mut std::io::sink());
+            let _ = std::io::copy(&mut input.take(limits::DRAINED_BYTES), &mut std::io::sink());
             Err(InputFault::TooLarge)
         }
         _ => Ok(bytes),
