@@ -47,12 +47,17 @@ fn serve(environment: &Environment, words: &[String]) -> Outcome {
     match start(environment) {
         Ok(broker) => {
             let options = ServeOptions { tool_names, server_version: VERSION.to_owned() };
-            let served = mcp::serve(std::io::stdin(), std::io::stdout(), Arc::new(broker), options);
-            Outcome { exit: served.exit_code(), ..Outcome::default() }
+            match mcp::serve(std::io::stdin(), std::io::stdout(), Arc::new(broker), options).exit_code() {
+                0 => Outcome::default(),
+                exit => Outcome::error(NOT_SERVED.to_owned(), exit),
+            }
         }
         Err(refusal) => startup_failure(&refusal),
     }
 }
+
+const NOT_SERVED: &str = "Error: The session ended early: its input or output failed, or its reading thread could not be \
+                          started (too many processes or too little memory).";
 
 fn start(environment: &Environment) -> Result<Broker<OsSystem>, Refusal> {
     if cfg!(not(feature = "runtime")) {
