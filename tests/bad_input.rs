@@ -27,5 +27,7 @@ mod private;
 mod requests;
 #[path = "bad_input/terminal.rs"]
 mod terminal;
+#[path = "bad_input/usage.rs"]
+mod usage;
 #[path = "bad_input/workspace.rs"]
 mod workspace;
