@@ -16,6 +16,7 @@ mod processes;
 
 use crate::support::command::{Exit, Finished, Program, Scratch, Server};
 use crate::support::documents::{at, parse};
+#[allow(unused_imports, reason = "each test file uses its own part")]
 pub(crate) use processes::{Caught, WORKER, all_end, children, is_running, signal, stop_worker};
 
 use asset_bytes::{Entry, zip};
