@@ -167,7 +167,9 @@ fn position(stage: Stage) -> usize {
     stages().iter().position(|entry| *entry == stage).unwrap_or_else(|| panic!("{stage} is not in the table"))
 }
 
-const SHAPES: [(&str, fn() -> Delegate); 2] = [("sealed", Delegate::embedded), ("path-bound", Delegate::path_bound)];
+type Shape = (&'static str, fn() -> Delegate);
+
+const SHAPES: [Shape; 2] = [("sealed", Delegate::embedded), ("path-bound", Delegate::path_bound)];
 
 #[test]
 fn the_control_delivers_and_walks_the_whole_table_in_order() {

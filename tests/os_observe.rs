@@ -8,6 +8,7 @@ use kdna_broker::system::{Fault, Kind, Observe, System};
 use rustix::fs::{CWD, FileType, Mode, RenameFlags};
 use std::fs;
 use std::io::Write as _;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -119,7 +120,6 @@ fn a_magic_link_is_refused() {
     // Through /proc a process reaches any directory that it holds, wherever that is.
     let place = place();
     let held = fs::File::open(place.path("outside")).unwrap();
-    use std::os::fd::AsRawFd as _;
     let magic = format!("/proc/self/fd/{}", held.as_raw_fd());
     assert!(fs::read_dir(&magic).is_ok(), "the control: it does lead there");
     assert_eq!(open_directory(Path::new(&magic)), Err(Fault::Link));

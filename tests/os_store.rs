@@ -170,8 +170,8 @@ fn a_file_that_changes_while_it_is_sealed_is_refused_or_sealed_whole() {
         scope.spawn(|| {
             let mut fill = 1;
             while !stop.load(Ordering::Relaxed) {
-                let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
-                rustix::io::pwrite(&file, &vec![fill; 2 << 20], 0).unwrap();
+                let target = fs::OpenOptions::new().write(true).open(&path).unwrap();
+                rustix::io::pwrite(&target, &vec![fill; 2 << 20], 0).unwrap();
                 fill = if fill == 255 { 1 } else { fill + 1 };
                 std::thread::sleep(Duration::from_millis(1));
             }

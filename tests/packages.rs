@@ -66,8 +66,8 @@ fn the_broker_is_built_from_the_listed_packages() {
     if std::env::var_os("UPDATE_POLICY").is_some_and(|value| value == "1") {
         let head = "# The packages of the broker without the embedded runtime (NAME VERSION), this one excepted.\n\
                     # tests/packages.rs compares this list with the dependency tree; UPDATE_POLICY=1 writes it anew.\n";
-        let lines: String = found.iter().map(|package| format!("{package}\n")).collect();
-        fs::write(package().join(LIST), format!("{head}{lines}")).expect(LIST);
+        let lines: Vec<&str> = found.iter().map(String::as_str).collect();
+        fs::write(package().join(LIST), format!("{head}{}\n", lines.join("\n"))).expect(LIST);
     }
     let listed = listed();
     let unlisted: Vec<_> = found.difference(&listed).collect();

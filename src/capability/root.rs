@@ -8,7 +8,7 @@ use crate::foundation::refusal::{Reason, Refusal};
 use crate::system::{Fault, Identity, Kind, Observe};
 
 /// The pinned workspace root: absolute, canonical, a real directory, neither HOME nor a filesystem root, without the
-/// broker's own state inside.
+/// broker's own state inside and not inside that state.
 pub struct PinnedRoot<S: Observe> {
     directory: S::Directory,
     identity: Identity,
@@ -39,6 +39,9 @@ impl<S: Observe> PinnedRoot<S> {
         if root.holds(system, state) {
             return Err(Reason::RootHoldsState.into());
         }
+        if root.lies_in(system, state) {
+            return Err(Reason::RootInsideState.into());
+        }
         Ok(root)
     }
 
@@ -66,6 +69,12 @@ impl<S: Observe> PinnedRoot<S> {
     /// are judged by what is above them.
     pub fn holds(&self, system: &S, path: &AbsolutePath) -> bool {
         path.ancestors().any(|above| system.look(&above).is_ok_and(|facts| facts.identity == self.identity))
+    }
+
+    /// Whether this root lies in a directory: what writes in it could then change what the directory keeps.
+    fn lies_in(&self, system: &S, directory: &AbsolutePath) -> bool {
+        let Ok(directory) = system.look(directory) else { return false };
+        self.path.ancestors().any(|above| system.look(&above).is_ok_and(|facts| facts.identity == directory.identity))
     }
 
     /// Whether the path still names the pinned directory; else `host_workspace_root_changed`.

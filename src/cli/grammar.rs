@@ -80,6 +80,7 @@ impl Arguments {
     }
 
     /// All values of a repeatable option, in order.
+    #[cfg_attr(not(feature = "runtime"), allow(dead_code))] // only `attach` has one
     pub(crate) fn all(&self, option: &str) -> Vec<String> {
         self.values.iter().filter(|(name, _)| *name == option).map(|(_, value)| value.clone()).collect()
     }

@@ -53,7 +53,8 @@ pub(crate) fn resolve<S: System>(system: &S, environment: &Environment, words: &
         Source::Stdin(bytes) => (TaskSource::Stdin, bytes),
         Source::File(file) => (TaskSource::File, read_file(system, file)?),
     };
-    task::text_of(&bytes, source)?;
+    task::text_of(&bytes, source)
+        .map_err(|refusal| Refusal::labelled(Reason::InputUnreadable, refusal.message().to_owned()))?;
     let located =
         workspace::locate(system, cwd, arguments.value("--workspace-root"), environment.settings.home.as_deref());
     let Ok(located) = located else {

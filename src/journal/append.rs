@@ -148,7 +148,8 @@ impl<S: System> End<S> {
     }
 }
 
-fn hold_lock<S: System>(system: &S, directory: &PrivateDirectory<S>) -> Result<S::Lock, Refusal> {
+/// Takes the lock that every append holds.
+pub(super) fn hold_lock<S: System>(system: &S, directory: &PrivateDirectory<S>) -> Result<S::Lock, Refusal> {
     let file = system.open_append(directory.handle(), LOCK_FILE, 0o600).map_err(unwritable)?;
     let facts = system.file_facts(&file).map_err(unwritable)?;
     judge(system, &facts, Kind::Regular).map_err(unwritable)?;

@@ -1,6 +1,7 @@
 //! Verifies a journal from its bytes: every row well-formed, numbered without gap, chained to the row before. Says which
 //! row is the first bad one and why. Cannot show that rows at the end are complete; only a checkpoint kept elsewhere can.
 
+use super::append::hold_lock;
 use super::{row, segment_name, segment_number};
 use crate::capability::private_file::{PrivateDirectory, judge};
 use crate::foundation::digest::Digest;
@@ -123,6 +124,8 @@ pub fn verify_directory<S: System>(
     system: &S,
     directory: &PrivateDirectory<S>,
 ) -> Result<Result<Verified, BadRow>, Refusal> {
+    // So that no append is seen half done. What cannot be locked (a copy on a read-only disk) is verified all the same.
+    let _lock = hold_lock(system, directory).ok();
     let mut verifier = Verifier::new();
     let mut numbers: Vec<u32> = names(system, directory)?;
     numbers.sort_unstable();

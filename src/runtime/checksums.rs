@@ -81,7 +81,7 @@ fn verify_digests(asset: &Asset<'_>, declared: &Value, mut verdict: Verdict) -> 
     let mut unknown = Vec::new();
     for (key, entry) in [("manifest_digest", MANIFEST), ("payload_digest", PAYLOAD)] {
         match truthy(declared, key) {
-            Some(expected) => verdict = compare(verdict, key, expected, Digest::of(asset.entry(entry)))?,
+            Some(expected) => verdict = compare(verdict, key, expected, asset.container.digest(entry))?,
             None => unknown.push(entry),
         }
     }

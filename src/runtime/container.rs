@@ -7,9 +7,11 @@
 
 use super::fault::{RuntimeFault, code};
 use super::inflate::{crc32, inflate};
+use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::text::is_nfc;
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 
 pub(super) const MIMETYPE: &str = "mimetype";
@@ -38,9 +40,15 @@ pub(super) struct Container<'a> {
 pub(super) struct Entry<'a> {
     pub(super) name: String,
     pub(super) data: Cow<'a, [u8]>,
+    digest: OnceCell<Digest>,
 }
 
 impl Entry<'_> {
+    /// The digest of the content, computed once.
+    pub(super) fn digest(&self) -> Digest {
+        *self.digest.get_or_init(|| Digest::of(&self.data))
+    }
+
     /// Whether the content digest reads it as JSON.
     pub(super) fn is_json(&self) -> bool {
         self.name.len() >= 5
@@ -81,7 +89,7 @@ impl<'a> Container<'a> {
             container.admit(&central, &name, &mut total)?;
             let (record, data) = central.content(bytes)?;
             records.push(record);
-            container.entries.push(Entry { name, data });
+            container.entries.push(Entry { name, data, digest: OnceCell::new() });
             at = central.next;
         }
         records.extend([end.directory..at, end.at..end.at.saturating_add(END_BYTES)]);
@@ -93,6 +101,11 @@ impl<'a> Container<'a> {
     /// The content of an entry.
     pub(super) fn entry(&self, name: &str) -> Option<&[u8]> {
         self.entries.iter().find(|entry| entry.name == name).map(|entry| entry.data.as_ref())
+    }
+
+    /// The digest of an entry's content; of nothing for a missing one.
+    pub(super) fn digest(&self, name: &str) -> Digest {
+        self.entries.iter().find(|entry| entry.name == name).map_or_else(|| Digest::of(b""), Entry::digest)
     }
 
     /// What the directory says about an entry, judged before a byte of it is read.

@@ -62,7 +62,8 @@ const WORDING: [(&str, &str, &str); 13] = [
     (
         code::PASSWORD_UNVERIFIED,
         "blocking",
-        "A password was provided but has not been verified. Only an authorized load may verify it by decrypting the protected payload.",
+        "A password was provided but has not been verified. \
+         Only an authorized load may verify it by decrypting the protected payload.",
     ),
     (code::PASSWORD_REQUIRED, "blocking", "A password is required before this asset can be loaded."),
     (code::ACCOUNT_REQUIRED, "blocking", "Account authorization is required before this asset can be loaded."),

@@ -1,4 +1,4 @@
-//! The digests over an asset: the file, its runtime entry set, its content tree, and the fingerprint of a plan's source.
+//! The digests over an asset: its runtime entry set, its content tree, and the fingerprint of a plan's source.
 
 use super::asset::Asset;
 use super::container::{CHECKSUMS, Entry, MANIFEST, MIMETYPE, PAYLOAD};
@@ -14,7 +14,7 @@ pub(super) const CONTENT_TREE: &str = "kdna.digest-basis.content-tree";
 
 /// Over the two entries that a load reads; of a protected asset, over the envelope as stored.
 pub(super) fn runtime_entry_set(asset: &Asset<'_>) -> Digest {
-    let line = |name: &str| format!("{name}:{}", Digest::of(asset.entry(name)).hex());
+    let line = |name: &str| format!("{name}:{}", asset.container.digest(name).hex());
     Digest::of([line(MANIFEST), line(PAYLOAD)].join("\n").as_bytes())
 }
 
@@ -41,7 +41,7 @@ pub(super) fn content_tree(asset: &Asset<'_>) -> Result<Digest, RuntimeFault> {
     for entry in &asset.container.entries {
         let digest = match parsed(asset, entry)? {
             Some(value) => Digest::of(canonical(&value).map_err(|_| RuntimeFault::UNNAMED)?.as_bytes()),
-            None => Digest::of(&entry.data),
+            None => entry.digest(),
         };
         lines.push((&entry.name, digest));
     }

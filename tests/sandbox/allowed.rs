@@ -25,11 +25,11 @@ fn lives() {
         let report = stage.run(&format!("unreadable {abi} live")).unwrap();
         assert_eq!(String::from_utf8(report.output).unwrap(), "true true true 6");
         assert_eq!(report.errors, b"errors go out\n");
-    })
+    });
 }
 
 fn observes() {
-    at_every_level(|stage, abi| assert_eq!(stage.answer(&format!("confined {abi} observe")), "as outside"))
+    at_every_level(|stage, abi| assert_eq!(stage.answer(&format!("confined {abi} observe")), "as outside"));
 }
 
 fn reads_sealed() {
@@ -41,18 +41,18 @@ fn reads_sealed() {
         assert_eq!(written.unwrap().output, b"true true", "a sealed file was written");
         let unconfined = stage.run_with("unconfined 0 write-sealed", |order| order.sealed = Some(&sealed));
         assert_eq!(unconfined.unwrap().output, b"true true", "seals hold without any sandbox");
-    })
+    });
 }
 
 fn aborts() {
     at_every_level(|stage, abi| {
         assert_eq!(stage.run(&format!("confined {abi} aborts")).unwrap_err(), ChildFault::Signal(6));
-    })
+    });
 }
 
 fn reports() {
     at_every_level(|stage, abi| {
         let report = stage.run(&format!("confined {abi} echo")).unwrap();
         assert_eq!(report.enforcement, Enforcement { landlock: abi, seccomp: true, sealed: false });
-    })
+    });
 }

@@ -18,6 +18,7 @@ mod forbidden;
 mod measure;
 mod running;
 mod stage;
+mod starting;
 mod terminal;
 mod worker;
 
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     match arguments.first().map(String::as_str) {
         Some("--runtime-worker") => worker::main(),
         Some("--middleman") => running::middleman(&arguments[1]),
+        Some("--starter") => starting::starter(),
         Some("--asker") => terminal::asker(&arguments[1]),
         Some("--measure") => measure::main(),
         Some("--list") => list(),
@@ -40,16 +42,23 @@ fn main() -> ExitCode {
 }
 
 fn checks() -> Vec<Check> {
-    [forbidden::checks(), allowed::checks(), running::checks(), terminal::checks()].into_iter().flatten().collect()
+    [forbidden::checks(), allowed::checks(), running::checks(), starting::checks(), terminal::checks()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn list() -> ExitCode {
-    checks().iter().for_each(|(name, _)| println!("{name}: test"));
+    for (name, _) in checks() {
+        println!("{name}: test");
+    }
     ExitCode::SUCCESS
 }
 
 fn test(arguments: &[String]) -> ExitCode {
     let filters: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    // As the broker is: its own files under /proc then belong to root, and it must still reach them.
+    kdna_broker::system::os::start::not_dumpable().expect("every Linux has this");
     let (mut passed, mut failed) = (0, 0);
     for (name, check) in checks() {
         if !filters.is_empty() && !filters.iter().any(|filter| name.contains(filter.as_str())) {

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 pub(crate) fn main() -> ExitCode {
     let stage = Stage::new();
-    let sealed = stage.sealed(&[7; 65_536]);
+    let sealed = stage.sealed(&vec![7; 65_536]);
     println!("microseconds, p50 / p95");
     print("/bin/true", 200, || drop(Command::new("/bin/true").stdin(Stdio::null()).output().unwrap()));
     print("unconfined worker", 200, || drop(stage.run("unconfined 0 echo").unwrap()));

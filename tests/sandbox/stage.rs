@@ -110,7 +110,9 @@ fn describe(path: &Path, lines: &mut Vec<String>) {
     let changed = if facts.is_file() { (facts.mtime(), facts.mtime_nsec()) } else { (0, 0) };
     lines.push(format!("{} {:o} {} {changed:?} {content}", path.display(), facts.mode(), facts.nlink()));
     if facts.is_dir() {
-        fs::read_dir(path).unwrap().for_each(|entry| describe(&entry.unwrap().path(), lines));
+        for entry in fs::read_dir(path).unwrap() {
+            describe(&entry.unwrap().path(), lines);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::forbidden::{self, Facts, told};
 use kdna_broker::foundation::path::RelativePath;
 use kdna_broker::system::os::confine::{self, Level};
-use kdna_broker::system::os::{OsSystem, worker_io};
+use kdna_broker::system::os::{OsSystem, start, worker_io};
 use kdna_broker::system::{Fault, Observe, System};
 use std::fs;
 use std::io::Write as _;
@@ -59,13 +59,16 @@ fn after_ready(action: &str) -> ExitCode {
         "exits-unread" => return ExitCode::from(7),
         "aborts" => std::process::abort(),
         "floods-output" => loop {
-            worker_io::write_output(&[b'x'; 65536]).unwrap();
+            worker_io::write_output(&[b'x'; 8192]).unwrap();
         },
         "floods-errors" => {
-            (0..64).for_each(|_| std::io::stderr().write_all(&[b'e'; 65536]).unwrap());
+            (0..500).for_each(|_| std::io::stderr().write_all(&[b'e'; 8192]).unwrap());
             std::io::stderr().write_all(b"the end").unwrap();
         }
-        "leaves-a-child" => drop(Command::new("/bin/sleep").arg("600").spawn().unwrap()),
+        "leaves-a-child" => {
+            let time = format!("600.{}", worker_io::parent_id().unwrap());
+            drop(Command::new("/bin/sleep").arg(time).spawn().unwrap());
+        }
         "slow-echo" => {
             std::thread::sleep(Duration::from_millis(100));
             echo();
@@ -162,6 +165,7 @@ fn observe() -> String {
         system.open_file_in(&here, "../file").map(|_| String::new()),
         // The filter refuses openat2; outside the confined mode that is an error, never a reason to walk.
         OsSystem::new().open_file_beneath(&here, &path("file")).map(|_| String::new()),
+        start::check_platform().map(|_| String::new()),
     ];
     let expected = [
         Ok("content".to_owned()),
@@ -174,6 +178,7 @@ fn observe() -> String {
         Err(Fault::Link),
         Ok("opened".to_owned()),
         Err(Fault::Escapes),
+        Err(Fault::Unsupported("openat2")),
         Err(Fault::Unsupported("openat2")),
     ];
     if results == expected { "as outside".to_owned() } else { format!("{results:?}") }

@@ -104,7 +104,8 @@ pub(crate) fn delivered(outcome: &Result<String, Refusal>) -> bool {
 }
 
 fn script(system: &SimSystem, order: &SimOrder<'_>) -> Result<ChildReport, ChildFault> {
-    let request = Request::read(order.request).unwrap();
+    // A worker that cannot read its request ends without a word.
+    let request = Request::read(order.request).ok_or(ChildFault::Signal(6))?;
     let (document, exit) = match &request {
         Request::Resolve(request) => {
             let inspector = |bytes: &[u8]| runtime::plan(bytes, &PlanInput::default()).map_err(|_| NotAnAsset);

@@ -7,6 +7,7 @@ mod evaluate;
 mod phrase;
 mod task;
 mod verify;
+mod vocabulary;
 
 pub use verify::{Inspector, NotAnAsset};
 

@@ -58,10 +58,11 @@ fn spaced(task: &Task, normal: &str) -> Assessment {
     if tokens.is_empty() || tokens.len() > task.tokens.len() {
         return NO_MATCH;
     }
-    if let Some(start) = task.tokens.windows(tokens.len()).position(|window| window == tokens) {
+    let start = || task.tokens.windows(tokens.len()).position(|window| window == tokens);
+    if let Some(start) = task.vocabulary.has_all(&tokens).then(start).flatten() {
         return Assessment { matched: true, uncertain: is_uncertain(task, normal, &tokens, start) };
     }
-    let near = is_near(task, &tokens);
+    let near = tokens.iter().any(|token| task.vocabulary.is_near(token));
     Assessment { matched: near, uncertain: near }
 }
 
@@ -80,19 +81,6 @@ fn is_uncertain(task: &Task, normal: &str, tokens: &[String], start: usize) -> b
         || holds(after, &MENTIONS)
         || task.contrasts
         || is_quoted(&task.normal, normal)
-}
-
-/// Whether some long token of the phrase and one of the task contain each other or begin alike.
-fn is_near(task: &Task, tokens: &[String]) -> bool {
-    tokens.iter().filter(|token| text::utf16_len(token) >= LONG_TOKEN_UNITS).any(|token| {
-        task.long_tokens
-            .iter()
-            .any(|other| other.contains(token.as_str()) || token.contains(other.as_str()) || begin_alike(token, other))
-    })
-}
-
-fn begin_alike(left: &str, right: &str) -> bool {
-    left.encode_utf16().zip(right.encode_utf16()).take_while(|(left, right)| left == right).count() >= LONG_TOKEN_UNITS
 }
 
 fn is_quoted(task: &str, normal: &str) -> bool {

@@ -1,11 +1,11 @@
 //! The task, normalised once: everything that the assessment of a phrase asks about it.
 
-use super::phrase::{self, LONG_TOKEN_UNITS};
+use super::phrase;
+use super::vocabulary::Vocabulary;
 use crate::foundation::digest::Digest;
 use crate::foundation::refusal::Refusal;
 use crate::foundation::task::{self, TaskSource};
 use crate::foundation::text;
-use std::collections::BTreeSet;
 
 /// A task that is 1 to 65,536 bytes of text and not blank.
 pub(super) struct Task {
@@ -14,8 +14,8 @@ pub(super) struct Task {
     pub(super) normal: String,
     /// The tokens of its Latin form.
     pub(super) tokens: Vec<String>,
-    /// Those tokens, each once, that are long enough for an approximate match.
-    pub(super) long_tokens: BTreeSet<String>,
+    /// The same tokens, arranged for looking up.
+    pub(super) vocabulary: Vocabulary,
     /// Whether it says that something else is meant: but, only, instead, rather than, do not, not for.
     pub(super) contrasts: bool,
 }
@@ -29,10 +29,9 @@ impl Task {
     fn of(digest: Digest, normal: String) -> Self {
         let latin = phrase::latin(&normal);
         let tokens = phrase::tokens(&latin);
-        let long = |token: &&String| text::utf16_len(token) >= LONG_TOKEN_UNITS;
-        let long_tokens = tokens.iter().filter(long).cloned().collect();
+        let vocabulary = Vocabulary::of(&tokens);
         let contrasts = phrase::contrasts(&latin);
-        Self { digest, normal, tokens, long_tokens, contrasts }
+        Self { digest, normal, tokens, vocabulary, contrasts }
     }
 
     /// The digest of the raw bytes.

@@ -1,5 +1,5 @@
-//! The keywords, in the order in which the contract reports their errors: type (unless its group is there to report it),
-//! then the keywords for every value, then those for numbers, texts, lists and maps.
+//! The keywords, in the order in which the contract reports their errors: type (unless its group is there to report
+//! it), then the keywords for every value, then those for numbers, texts, lists and maps.
 
 use super::{At, Errors, LOAD_CONTRACT, format, pattern};
 use crate::foundation::json::canonical::canonical;
