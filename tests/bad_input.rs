@@ -25,7 +25,11 @@ mod place;
 mod private;
 #[path = "bad_input/requests.rs"]
 mod requests;
+#[path = "bad_input/streams.rs"]
+mod streams;
 #[path = "bad_input/terminal.rs"]
 mod terminal;
+#[path = "bad_input/usage.rs"]
+mod usage;
 #[path = "bad_input/workspace.rs"]
 mod workspace;

@@ -11,6 +11,7 @@ use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::Refusal;
 use crate::foundation::text::display;
+use crate::system::os::streams::Waiting;
 use crate::system::{Cancel, ChildReport, Fault, Kind, System};
 use std::io::Read;
 use zeroize::Zeroizing;
@@ -179,8 +180,8 @@ fn refuse_remote(plan: &ChildReport, arguments: &Arguments) -> Result<(), Outcom
 /// The password from standard input, by the recorded rule: one final line end is dropped, a byte order mark too.
 fn read_password() -> Result<Zeroizing<Vec<u8>>, Outcome> {
     use std::io::IsTerminal;
-    let mut input = std::io::stdin().lock();
-    if input.is_terminal() {
+    let mut input = Waiting(std::io::stdin().lock());
+    if input.0.is_terminal() {
         return Err(Outcome::usage("--password-stdin requires the password to be piped in on stdin."));
     }
     let room = usize::try_from(limits::PASSWORD_FILE_BYTES).unwrap_or_default() + 1;

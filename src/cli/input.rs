@@ -2,6 +2,7 @@
 //! input without end is not waited for.
 
 use crate::foundation::limits;
+use crate::system::os::streams::Waiting;
 use std::io::Read;
 
 /// Why it was not taken.
@@ -17,7 +18,7 @@ pub(crate) enum InputFault {
 
 /// Everything on standard input, 1 to `limit` bytes.
 pub(crate) fn read_stdin(limit: u64) -> Result<Vec<u8>, InputFault> {
-    let mut input = std::io::stdin().lock();
+    let mut input = Waiting(std::io::stdin().lock());
     let mut bytes = Vec::new();
     let taken = input.by_ref().take(limit + 1).read_to_end(&mut bytes);
     let length = taken.ok().and_then(|length| u64::try_from(length).ok()).ok_or(InputFault::Unreadable)?;

@@ -13,6 +13,7 @@ const ROOT: &str = "KDNA_MCP_WORKSPACE_ROOT";
 const STATE: &str = "KDNA_BROKER_STATE_DIR";
 const ROOT_PHRASE: &str = "Error: [host_root_invalid] The KDNA MCP Host workspace root is invalid. (";
 
+type Arrange = fn(&Place);
 type Coordinate = fn(&Place) -> OsString;
 
 /// A variable, what it is set to, and the beginning of the one line that says why the server does not start.
@@ -97,7 +98,7 @@ fn a_bad_coordinate_ends_the_start_with_one_line_and_nothing_on_standard_output(
 
 #[test]
 fn a_state_that_cannot_be_written_refuses_every_load_and_nothing_else() {
-    let states: [(&str, fn(&Place)); 5] = [
+    let states: [(&str, Arrange); 5] = [
         ("open to others", |place| {
             fs::set_permissions(place.session.scratch.state(), fs::Permissions::from_mode(0o755)).unwrap();
         }),
@@ -139,7 +140,7 @@ fn a_state_that_cannot_be_written_refuses_every_load_and_nothing_else() {
 
 #[test]
 fn a_host_without_a_proper_name_is_delivered_nothing() {
-    let names: [Option<fn(&Place) -> OsString>; 6] = [
+    let names: [Option<Coordinate>; 6] = [
         None,
         Some(|_| OsString::new()),
         Some(|place| place.hostile().into()),

@@ -141,3 +141,28 @@ pub(crate) fn ask_all(place: &Place, server: &mut Server) -> Vec<String> {
 pub(crate) fn report(faults: &[String]) {
     assert!(faults.is_empty(), "{} rows:\n{}", faults.len(), faults.join("\n"));
 }
+
+#[test]
+fn every_fault_of_an_output_is_found() {
+    let place = Place::new();
+    assert_eq!(place.faults(b"Error: [code] A sentence.\nAnother.\n"), Vec::<String>::new());
+    let hostile = place.hostile();
+    for bad in [
+        "\u{1b}",
+        "\r",
+        "\t",
+        "\0",
+        "\u{7f}",
+        "\u{9b}",
+        "é",
+        &place.outside,
+        &place.task,
+        &place.foreign,
+        &place.judgment,
+    ] {
+        assert!(!place.faults(format!("Error: {bad}\n").as_bytes()).is_empty(), "{bad:?}");
+    }
+    assert!(place.faults(hostile.as_bytes()).len() > 1);
+    let path = place.session.root();
+    assert!(!place.faults_of_reply(path.to_str().expect("a plain path")).is_empty());
+}

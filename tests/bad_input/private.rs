@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 type Arrange = fn(&Place, &Path);
+type Coordinate = fn(&Place) -> Option<PathBuf>;
 
 fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -170,7 +171,7 @@ fn the_directory_of_a_consent_is_judged_at_the_start_and_again_at_each_load() {
             faults.push(format!("{state}: {given}, expected {expected}"));
         }
     }
-    let start: [(&str, fn(&Place) -> Option<PathBuf>, &str); 8] = [
+    let start: [(&str, Coordinate, &str); 8] = [
         ("not set", |_| None, "consent_not_configured"),
         ("nothing", |_| Some(PathBuf::new()), "consent_not_configured"),
         ("relative", |place| Some(place.foreign.clone().into()), "consent_parent_insecure"),

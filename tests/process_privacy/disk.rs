@@ -79,7 +79,7 @@ fn nothing_on_disk_in_shared_memory_or_in_temporary_folders_holds_a_capsule_or_a
     server.send(&session.load(6, &ask));
     if let Some(worker) = stop_worker(server.id(), 3, Duration::from_secs(10)) {
         server.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}"#);
-        assert!(crate::session::all_end(&[worker], Duration::from_secs(1)));
+        assert!(crate::session::all_end(&[worker.0], Duration::from_secs(1)));
     } else {
         server.receive(Duration::from_secs(10));
     }

@@ -1,7 +1,7 @@
 //! However a server ends, no runtime process outlives it, and the journal goes on where it stood.
 
 use crate::session::{
-    Names, PHRASE, Reply, Session, all_end, asset, canary, children, is_running, signal, stop_worker,
+    Caught, Names, PHRASE, Reply, Session, all_end, asset, canary, children, is_running, signal, stop_worker,
 };
 use crate::support::command::{Exit, LIMIT, Server};
 use kdna_broker::capability::state::open_state;
@@ -23,7 +23,7 @@ fn session() -> Session {
 }
 
 /// A server whose `number`th worker was stopped in the middle of a load, and that worker.
-fn in_flight(session: &Session, number: usize) -> (Server, u32) {
+fn in_flight(session: &Session, number: usize) -> (Server, Caught) {
     for _ in 0..20 {
         let mut server = session.start();
         server.send(&session.load(1, PHRASE));
@@ -56,9 +56,9 @@ fn a_killed_server_leaves_no_child_after_one_second() {
     let session = session();
     for number in 1..=3 {
         let (server, worker) = in_flight(&session, number);
-        assert!(is_running(worker));
+        assert!(is_running(worker.0));
         signal(server.id(), Signal::KILL);
-        assert!(all_end(&[worker], SECOND), "worker {number} outlived its server");
+        assert!(all_end(&[worker.0], SECOND), "worker {number} outlived its server");
         let finished = server.close();
         assert_eq!((finished.exit, finished.stdout.as_slice()), (Exit::Signal(9), b"".as_slice()));
     }
@@ -71,7 +71,7 @@ fn a_server_that_is_asked_to_end_ends_at_once_and_leaves_no_child() {
     for (number, asked) in [Signal::TERM, Signal::INT, Signal::HUP].into_iter().enumerate() {
         let (server, worker) = in_flight(&session, number + 1);
         signal(server.id(), asked);
-        assert!(all_end(&[server.id(), worker], SECOND), "{asked:?} left a process");
+        assert!(all_end(&[server.id(), worker.0], SECOND), "{asked:?} left a process");
         let finished = server.close();
         assert!(
             [Exit::Signal(asked.as_raw()), Exit::Status(0), Exit::Status(128 + asked.as_raw())]
@@ -94,7 +94,7 @@ fn a_killed_worker_is_a_refusal_and_the_server_lives_on() {
     let session = session();
     for number in 1..=3 {
         let (mut server, worker) = in_flight(&session, number);
-        signal(worker, Signal::KILL);
+        signal(worker.0, Signal::KILL);
         let reply = Reply::read(&server.receive(LIMIT).expect("an answer"));
         assert_eq!(reply.refusal(), Some(("runtime_unavailable".into(), "runtime_died".into())));
         assert!(Reply::read(&server.ask(&session.load(2, PHRASE))).is_delivered());
@@ -109,7 +109,7 @@ fn a_cancelled_load_ends_its_worker_and_is_never_answered() {
     for number in 1..=3 {
         let (mut server, worker) = in_flight(&session, number);
         server.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
-        assert!(all_end(&[worker], SECOND), "a cancelled worker goes on");
+        assert!(all_end(&[worker.0], SECOND), "a cancelled worker goes on");
         let reply = server.ask(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
         assert!(reply.contains(r#""id":2"#), "{reply}");
         assert!(Reply::read(&server.ask(&session.load(3, PHRASE))).is_delivered());
@@ -122,9 +122,10 @@ fn a_cancelled_load_ends_its_worker_and_is_never_answered() {
 fn the_end_of_the_input_does_not_cut_off_a_load_in_flight() {
     let session = session();
     let (server, worker) = in_flight(&session, 2);
+    let number = worker.0;
     let waker = spawn(move || {
         sleep(Duration::from_millis(100));
-        signal(worker, Signal::CONT);
+        signal(number, Signal::CONT);
     });
     let finished = server.close();
     waker.join().unwrap();
@@ -132,7 +133,7 @@ fn the_end_of_the_input_does_not_cut_off_a_load_in_flight() {
     let lines: Vec<_> = finished.stdout_text().lines().map(str::to_owned).collect();
     assert_eq!(lines.len(), 1);
     assert!(Reply::read(&lines[0]).is_delivered());
-    assert!(all_end(&[worker], SECOND));
+    assert!(all_end(&[worker.0], SECOND));
 }
 
 /// A greeted server whose pipes a test holds itself.
@@ -175,10 +176,10 @@ fn a_server_whose_answers_nobody_reads_ends_though_its_input_is_open() {
             continue;
         };
         drop(output);
-        signal(worker, Signal::CONT);
+        signal(worker.0, Signal::CONT);
         let ended = ends(&mut busy, SECOND * 10);
         assert!(ended, "a busy server goes on");
-        assert!(all_end(&[worker], SECOND));
+        assert!(all_end(&[worker.0], SECOND));
         return;
     }
     panic!("no worker could be caught");

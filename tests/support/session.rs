@@ -11,9 +11,14 @@
 
 #[path = "../runtime_vectors/asset_bytes.rs"]
 mod asset_bytes;
+#[path = "processes.rs"]
+mod processes;
 
 use crate::support::command::{Exit, Finished, Program, Scratch, Server};
 use crate::support::documents::{at, parse};
+#[allow(unused_imports, reason = "each test file uses its own part")]
+pub(crate) use processes::{Caught, WORKER, all_end, children, is_running, signal, stop_worker};
+
 use asset_bytes::{Entry, zip};
 use kdna_broker::consent::document::ConsentFacts;
 use kdna_broker::foundation::digest::{Digest, of_root_path};
@@ -292,91 +297,6 @@ impl Reply {
     /// A text of the result's document.
     pub(crate) fn text(&self, pointer: &str) -> Option<String> {
         at(self.document()?, pointer).and_then(Value::as_str).map(str::to_owned)
-    }
-}
-
-/// The argument vector of every runtime worker.
-pub(crate) const WORKER: &[u8] = b"kdna-broker\0--runtime-worker\0";
-
-/// The processes that `parent` started and that are there now, ended ones included.
-pub(crate) fn children(parent: u32) -> Vec<u32> {
-    let Ok(threads) = fs::read_dir(format!("/proc/{parent}/task")) else { return Vec::new() };
-    let lists: Vec<_> =
-        threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok()).collect();
-    if lists.is_empty() {
-        return children_by_search(parent);
-    }
-    lists.iter().flat_map(|list| list.split_ascii_whitespace()).filter_map(|number| number.parse().ok()).collect()
-}
-
-/// For kernels that list no children.
-fn children_by_search(parent: u32) -> Vec<u32> {
-    let all = fs::read_dir("/proc").expect("/proc").flatten();
-    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter(|number| status(*number, "PPid").is_some_and(|text| text == parent.to_string())).collect()
-}
-
-/// A line of `/proc/PID/status`.
-pub(crate) fn status(process: u32, key: &str) -> Option<String> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    status.lines().find_map(|line| Some(line.strip_prefix(key)?.strip_prefix(':')?.trim().to_owned()))
-}
-
-/// Whether a process runs (one that has ended and was not collected does not).
-pub(crate) fn is_running(process: u32) -> bool {
-    status(process, "State").is_some_and(|state| !state.starts_with(['Z', 'X']))
-}
-
-/// Waits until none of these processes runs.
-pub(crate) fn all_end(processes: &[u32], within: Duration) -> bool {
-    let end = Instant::now() + within;
-    while processes.iter().any(|process| is_running(*process)) {
-        if Instant::now() > end {
-            return false;
-        }
-        sleep(Duration::from_millis(1));
-    }
-    true
-}
-
-/// Sends a signal to one process that a test started, or that its server did.
-pub(crate) fn signal(process: u32, signal: rustix::process::Signal) {
-    let process = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw).expect("a process");
-    rustix::process::kill_process(process, signal).expect("a signal");
-}
-
-/// Stops the `number`th worker that the server starts from now on, once it is confined; `None` if it was too quick.
-pub(crate) fn stop_worker(server: u32, number: usize, within: Duration) -> Option<u32> {
-    let end = Instant::now() + within;
-    let mut seen = Vec::new();
-    while Instant::now() < end {
-        for worker in children(server) {
-            if !seen.contains(&worker) {
-                seen.push(worker);
-            }
-            if seen.len() == number && status(worker, "Seccomp").as_deref() == Some("2") {
-                let process = i32::try_from(worker).ok().and_then(rustix::process::Pid::from_raw)?;
-                let _ = rustix::process::kill_process(process, rustix::process::Signal::STOP);
-                if stopped(worker) {
-                    return Some(worker);
-                }
-            }
-        }
-        if seen.len() > number {
-            return None;
-        }
-    }
-    None
-}
-
-/// A signal takes effect a little later than it is sent.
-fn stopped(worker: u32) -> bool {
-    loop {
-        match status(worker, "State") {
-            Some(state) if state.starts_with('T') => return true,
-            Some(state) if state.starts_with(['R', 'S', 'D']) => sleep(Duration::from_micros(100)),
-            _ => return false,
-        }
     }
 }
 
