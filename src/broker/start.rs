@@ -39,7 +39,7 @@ pub struct Broker<S: System> {
     pub(super) host_id: Option<String>,
     pub(super) consent: ConsentSource<S>,
     pub(super) authorization: Option<String>,
-    pub(super) delegate: Delegate,
+    pub(super) delegate: Delegate<S>,
     pub(super) journal: Option<Journal<S>>,
     pub(super) checks: Box<dyn Checks>,
 }
@@ -47,7 +47,7 @@ pub struct Broker<S: System> {
 impl<S: System> Broker<S> {
     /// Binds everything. Refuses with `host_root_invalid` or `state_directory_invalid`; a journal that cannot be opened
     /// makes loads refuse later, not the start.
-    pub fn start(system: S, settings: Settings, delegate: Delegate) -> Result<Self, Refusal> {
+    pub fn start(system: S, settings: Settings, delegate: Delegate<S>) -> Result<Self, Refusal> {
         let homes = Homes::find(&system, settings.home.as_deref())?;
         let state_path = state::state_path(&system, settings.state_directory.as_deref())?;
         let root = PinnedRoot::pin(&system, settings.workspace_root.as_deref(), &homes, &state_path)?;

@@ -6,8 +6,9 @@ use crate::cli::demo;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
 use crate::cli::outcome::Outcome;
-use crate::cli::{consent, help, owner};
+use crate::cli::{consent, help, owner, runtime};
 use crate::delegate::Delegate;
+use crate::delegate::pin::PinnedRuntime;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::display;
 use crate::mcp::{self, ServeOptions, ToolNames};
@@ -23,6 +24,7 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
     match command {
         "mcp" => serve(environment, words),
         "consent" => consent::run(environment, words),
+        "runtime" => runtime::run(words),
         #[cfg(feature = "runtime")]
         "demo" => demo::run(environment, words),
         "help" | "--help" | "-h" => {
@@ -55,11 +57,14 @@ fn serve(environment: &Environment, words: &[String]) -> Outcome {
 }
 
 fn start(environment: &Environment) -> Result<Broker<OsSystem>, Refusal> {
-    if cfg!(not(feature = "runtime")) {
-        return Err(Reason::RuntimeAbsent.into());
-    }
     os::start::check_platform().map_err(|_| Reason::KernelTooOld)?;
-    Broker::start(OsSystem::new(), environment.settings.clone(), Delegate::embedded())
+    let system = OsSystem::new();
+    let delegate = match environment.runtime_pins.as_deref() {
+        Some(coordinate) => Delegate::external(PinnedRuntime::open(&system, coordinate)?),
+        None if cfg!(feature = "runtime") => Delegate::embedded(),
+        None => return Err(Reason::RuntimeAbsent.into()),
+    };
+    Broker::start(system, environment.settings.clone(), delegate)
 }
 
 /// One line: the recorded phrase, the reason, the remedy. Exit 1, nothing on standard output.

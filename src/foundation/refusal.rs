@@ -205,6 +205,27 @@ catalogue! {
     RuntimeOutputRefused = "runtime_output_refused", RuntimeOutputInvalid, Load, "The pinned KDNA CLI returned invalid output.", "The runtime's reply is not the document that the contract describes.";
     ResolutionRefused = "resolution_refused", ResolverContractInvalid, ResolverContract, "The official resolver returned an invalid contract.", "The resolver's reply is not the document that the contract describes.";
     SandboxIncomplete = "sandbox_incomplete", SandboxUnavailable, Load, "The runtime sandbox could not be set up.", "Run 'kdna-broker mcp --verbose' to see which measure failed.";
+    PinsCoordinateInvalid = "pins_coordinate_invalid", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "KDNA_BROKER_RUNTIME_PINS must be the absolute, normal path of a runtime-pins document; unset it to use the embedded runtime.";
+    PinsNotPrivate = "pins_not_private", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "The runtime pins must be a regular file of yours with mode 0600 in a directory of yours with mode 0700, reached without symbolic links.";
+    PinsMalformed = "pins_malformed", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "The runtime pins are not the document that 'kdna-broker runtime pin' writes: pin the runtime again.";
+    PinsVersionUnknown = "pins_version_unknown", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "The type or version of the runtime pins is not read by this program: pin the runtime again.";
+    InterpreterChanged = "interpreter_changed", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "The pinned interpreter is not the program that was pinned: if you updated it, pin the runtime again.";
+    LibraryInsecure = "library_insecure", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "A loader or library of the interpreter, or a directory above it, does not belong to root, can be written by others, or has another mode than the pinned one.";
+    LibraryMissing = "library_missing", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "A loader or library of the interpreter was not found in the system's library directories.";
+    PackageFileChanged = "package_file_changed", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "A file of the pinned package is not the one that was pinned: install the package again, or pin the new one after looking at it.";
+    PackageFileAdded = "package_file_added", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "The package holds a file that was not pinned: remove it, or pin the runtime again after looking at it.";
+    PackageFileMissing = "package_file_missing", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "A file of the pinned package is missing: install the package again.";
+    PackageSpecialFile = "package_special_file", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "The package holds a device, socket or FIFO: remove it.";
+    PackageUnreadable = "package_unreadable", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "The package must be a directory that this user can read, on one file system, reached without symbolic links, with names in UTF-8.";
+    PackageTooLarge = "package_too_large", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "A runtime may have 20000 files of at most 512 MiB in 64 directories below each other, and 60 libraries.";
+    RequestNotPublic = "request_not_public", RuntimeBindingInvalid, Load, "The KDNA MCP runtime binding is invalid.", "The pinned external runtime has no command for this request.";
+    InterpreterScript = "interpreter_is_script", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "A script names its interpreter by path, which another program could take: pin the program itself, for example /usr/bin/node.";
+    InterpreterNotProgram = "interpreter_not_program", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "The interpreter must be an executable ELF program for this machine that this user can read.";
+    PackageLinkLeaves = "package_link_leaves", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "A symbolic link of the package leads out of it: replace it by a copy.";
+    PackageOpenToOthers = "package_open_to_others", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "Everybody may write to a file of the package: take that permission away (chmod -R o-w).";
+    PackageEntryMissing = "package_entry_missing", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "--entry must name a regular file in the package, relative to it.";
+    PinVersionsUnknown = "pin_versions_unknown", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "No package.json names a version: give --cli-version and --core-version.";
+    PinsNotWritten = "pins_not_written", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "--out must be a file in a directory of yours with mode 0700, outside the package.";
 
     // --- authorization and consent (docs/contract/consent.md)
     AuthorizationFileInvalid = "authorization_file_invalid", AuthorizationSourceInvalid, AuthorizationSource, "The process authorization source is invalid.", "The password file must be a regular file of yours with mode 0600, outside the workspace.";
