@@ -10,6 +10,7 @@ use crate::foundation::capsule::Capsule;
 use crate::foundation::json::read_strict;
 use crate::foundation::limits;
 use crate::foundation::load_plan::LoadPlan;
+use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal, Stage};
 use crate::foundation::resolution::Resolution;
 use crate::foundation::value::Value;
@@ -55,6 +56,11 @@ impl<S: System> Delegate<S> {
     /// A pinned external runtime, given a path below the workspace.
     pub fn external(pinned: PinnedRuntime<S>) -> Self {
         Self { shape: Shape::PathBound, pinned: Some(Arc::new(pinned)) }
+    }
+
+    /// Where the pins of an external runtime were read.
+    pub fn pins_coordinate(&self) -> Option<&AbsolutePath> {
+        self.pinned.as_ref().map(|pinned| pinned.coordinate())
     }
 
     /// The CLI and the Core that an external runtime was pinned to, each as `name@version`.

@@ -39,6 +39,7 @@ impl Stage {
         stage.scratch.directory("ws/.kdna/assets", 0o755);
         stage.scratch.directory("ws/below", 0o755);
         stage.scratch.directory("outside", 0o755);
+        stage.scratch.directory("bin", 0o755);
         stage.scratch.file("outside/secret", "outside", 0o644);
         stage.scratch.file(stage.snapshot(), ASSET, 0o644);
         stage.scratch.file("ws/.kdna/attachments.json", record(), 0o644);
@@ -203,18 +204,23 @@ impl Host {
         stat.rsplit(')').next().unwrap().split_whitespace().nth(8).unwrap().parse().unwrap()
     }
 
+    /// Its children now.
+    pub(crate) fn child_ids(&self) -> Vec<u32> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.server.id())).unwrap();
+        let children = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default());
+        children.flat_map(|ids| ids.split_whitespace().map(|id| id.parse().unwrap()).collect::<Vec<u32>>()).collect()
+    }
+
     /// The command lines of its children now.
     pub(crate) fn children(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        for task in fs::read_dir(format!("/proc/{}/task", self.server.id())).unwrap() {
-            let children = fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default();
-            for child in children.split_whitespace() {
-                let words = fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
-                found.push(String::from_utf8_lossy(&words).replace('\0', " "));
-            }
-        }
-        found
+        self.child_ids().into_iter().map(command_line).collect()
     }
+}
+
+/// The command line of a process, empty if there is none.
+pub(crate) fn command_line(process: u32) -> String {
+    let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&words).replace('\0', " ")
 }
 
 impl Loaded {

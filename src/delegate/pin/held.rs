@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The external runtime that a server was started with.
 pub struct PinnedRuntime<S: System> {
+    coordinate: AbsolutePath,
     pins: RuntimePins,
     held: Mutex<Arc<Held<S>>>,
 }
@@ -34,11 +35,17 @@ impl<S: System> PinnedRuntime<S> {
     pub fn open(system: &S, coordinate: &str) -> Result<Self, Refusal> {
         let path = AbsolutePath::parse(coordinate).map_err(|_| Reason::PinsCoordinateInvalid)?;
         let (parent, name) = path.split_last().ok_or(Reason::PinsCoordinateInvalid)?;
+        let name = name.to_owned();
         let directory = PrivateDirectory::open(system, &parent).map_err(|_| Reason::PinsNotPrivate)?;
-        let bytes = directory.read(system, name, limits::PINS_BYTES).map_err(|_| Reason::PinsNotPrivate)?;
+        let bytes = directory.read(system, &name, limits::PINS_BYTES).map_err(|_| Reason::PinsNotPrivate)?;
         let pins = RuntimePins::read(&bytes)?;
         let held = Mutex::new(Arc::new(Held::open(system, &pins)?));
-        Ok(Self { pins, held })
+        Ok(Self { coordinate: path, pins, held })
+    }
+
+    /// Where the pins were read.
+    pub fn coordinate(&self) -> &AbsolutePath {
+        &self.coordinate
     }
 
     /// What it was pinned to.

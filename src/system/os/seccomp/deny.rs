@@ -14,6 +14,9 @@ const NEWEST: u32 = 463;
 /// `PR_SET_VMA`: naming a mapping.
 const NAME_MAPPING: u32 = 0x5356_4d41;
 
+/// The same number everywhere; not every libc names it.
+const FCHMODAT2: libc::c_long = 452;
+
 /// The filter. `None` only if it could not be encoded, which a test excludes.
 pub(in super::super) fn external_program(own_process: u32) -> Option<BpfProgram> {
     assemble(rules(own_process)?, &[(0, Rule::Allow), (NEWEST, Rule::Absent)])
@@ -122,7 +125,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_mknodat,
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
-    libc::SYS_fchmodat2,
+    FCHMODAT2,
     libc::SYS_fchown,
     libc::SYS_fchownat,
     libc::SYS_utimensat,
