@@ -23,7 +23,7 @@ fn serve() -> i32 {
     let Some(parent) = worker_io::parent_id() else { return FAILED };
     // The broker starts a shim in `/` exactly when it gives it no directory to read beneath.
     let readable = OsSystem::new().working_directory().is_ok_and(|path| !path.is_filesystem_root());
-    let programs = match external::confine(readable, parent) {
+    let programs = match external::confine(readable, None, parent) {
         Ok((level, programs)) => {
             if worker_io::ready(level).is_err() {
                 return FAILED;

@@ -71,14 +71,19 @@ pub struct Programs {
 
 /// As [`confine`], for a process that becomes an external runtime: it may read and execute exactly the given files, read
 /// its package and, where wanted, its current directory. Descriptors were closed before the files were received.
-pub fn confine_external(readable_directory: bool, programs: &Programs, parent: u32) -> Result<Level, &'static str> {
+pub fn confine_external(
+    readable_directory: bool,
+    programs: &Programs,
+    abi_ceiling: Option<u32>,
+    parent: u32,
+) -> Result<Level, &'static str> {
     new_session()?;
     die_with_parent(parent)?;
     no_new_privileges()?;
     drop_capabilities()?;
     not_dumpable()?;
     limit(&external_limits())?;
-    let landlock = landlock_external(readable_directory, programs)?;
+    let landlock = landlock_external(readable_directory, programs, abi_ceiling)?;
     let program = seccomp::external_program(std::process::id()).ok_or("seccomp")?;
     seccompiler::apply_filter(&program).map_err(|_| "seccomp")?;
     Ok(Level { landlock, seccomp: true })
@@ -169,10 +174,7 @@ fn limit(wanted: &[(Resource, u64)]) -> Result<(), &'static str> {
 /// Takes away the file system, but for reading beneath the current directory where that is wanted; TCP from ABI 4 on;
 /// signals and abstract sockets of others from ABI 6 on. Returns the ABI used.
 pub fn landlock(readable_directory: bool, abi_ceiling: Option<u32>) -> Result<u32, &'static str> {
-    let abi = start::landlock_abi().min(abi_ceiling.unwrap_or(u32::MAX));
-    if abi == 0 {
-        return Err("landlock");
-    }
+    let abi = usable_abi(abi_ceiling)?;
     match restrict(readable_directory, abi) {
         Some(RulesetStatus::FullyEnforced) => Ok(abi),
         _ => Err("landlock"),
@@ -188,11 +190,22 @@ fn restrict(readable_directory: bool, abi: u32) -> Option<RulesetStatus> {
 }
 
 /// Landlock for an external runtime.
-fn landlock_external(readable_directory: bool, programs: &Programs) -> Result<u32, &'static str> {
-    let abi = start::landlock_abi();
+fn landlock_external(
+    readable_directory: bool,
+    programs: &Programs,
+    abi_ceiling: Option<u32>,
+) -> Result<u32, &'static str> {
+    let abi = usable_abi(abi_ceiling)?;
     match restrict_external(readable_directory, programs, abi) {
-        Some(RulesetStatus::FullyEnforced) if abi > 0 => Ok(abi),
+        Some(RulesetStatus::FullyEnforced) => Ok(abi),
         _ => Err("landlock"),
+    }
+}
+
+fn usable_abi(ceiling: Option<u32>) -> Result<u32, &'static str> {
+    match start::landlock_abi().min(ceiling.unwrap_or(u32::MAX)) {
+        0 => Err("landlock"),
+        abi => Ok(abi),
     }
 }
 

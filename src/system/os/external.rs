@@ -13,11 +13,16 @@ use std::process::Command;
 pub const ENVIRONMENT: [(&str, &str); 2] = [("LANG", "C.UTF-8"), ("TZ", "UTC")];
 
 /// Applies every measure; on an error the name of the one that failed. `readable_directory`: the runtime may read beneath
-/// its current directory. `parent`: the process that must be the parent.
-pub fn confine(readable_directory: bool, parent: u32) -> Result<(Level, Programs), &'static str> {
+/// its current directory. `abi_ceiling`: as in
+/// [`confine::confine`]. `parent`: the process that must be the parent.
+pub fn confine(
+    readable_directory: bool,
+    abi_ceiling: Option<u32>,
+    parent: u32,
+) -> Result<(Level, Programs), &'static str> {
     confine::close_other_descriptors()?;
     let programs = worker_io::receive_programs().map_err(|_| "descriptors")?;
-    let level = confine::confine_external(readable_directory, &programs, parent)?;
+    let level = confine::confine_external(readable_directory, &programs, abi_ceiling, parent)?;
     Ok((level, programs))
 }
 
