@@ -37,9 +37,7 @@ fn serve() -> i32 {
     };
     let words = worker_io::receive_request().ok().and_then(|request| command_line(&request));
     let Some(words) = words else { return FAILED };
-    external::become_interpreter(&programs.interpreter, &words);
-    // A death, not a status: the broker must not take it for an answer of the runtime.
-    std::process::abort();
+    external::become_interpreter(&programs.interpreter, &words)
 }
 
 /// The arguments: a list of texts.

@@ -45,8 +45,7 @@ pub(crate) fn shim() -> ExitCode {
     };
     let request = read_strict(&worker_io::receive_request().unwrap(), 1).unwrap();
     let words: Vec<String> = request.as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect();
-    external::become_interpreter(&programs.interpreter, &words);
-    std::process::abort();
+    external::become_interpreter(&programs.interpreter, &words)
 }
 
 /// The runtime: acts as told.

@@ -4,7 +4,6 @@
 
 use super::confine::{self, Level, Programs};
 use super::worker_io;
-use crate::system::Fault;
 use rustix::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -26,13 +25,14 @@ pub fn confine(
     Ok((level, programs))
 }
 
-/// Becomes the interpreter with these arguments. Returns only if that fails.
-pub fn become_interpreter(interpreter: &OwnedFd, arguments: &[String]) -> Fault {
-    Command::new(format!("/proc/self/fd/{}", interpreter.as_raw_fd()))
+/// Becomes the interpreter with these arguments. If that fails, the process dies by a signal and not with a status, so that
+/// nobody takes it for an answer of the runtime.
+pub fn become_interpreter(interpreter: &OwnedFd, arguments: &[String]) -> ! {
+    let _ = Command::new(format!("/proc/self/fd/{}", interpreter.as_raw_fd()))
         .arg0("runtime")
         .args(arguments)
         .env_clear()
         .envs(ENVIRONMENT)
-        .exec()
-        .into()
+        .exec();
+    std::process::abort()
 }
