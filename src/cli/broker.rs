@@ -12,6 +12,7 @@ use crate::delegate::pin::PinnedRuntime;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::display;
 use crate::mcp::{self, ServeOptions, ToolNames};
+use crate::system::System;
 use crate::system::os::{self, OsSystem};
 use std::sync::Arc;
 
@@ -59,12 +60,17 @@ fn serve(environment: &Environment, words: &[String]) -> Outcome {
 fn start(environment: &Environment) -> Result<Broker<OsSystem>, Refusal> {
     os::start::check_platform().map_err(|_| Reason::KernelTooOld)?;
     let system = OsSystem::new();
-    let delegate = match environment.runtime_pins.as_deref() {
-        Some(coordinate) => Delegate::external(PinnedRuntime::open(&system, coordinate)?),
-        None if cfg!(feature = "runtime") => Delegate::embedded(),
-        None => return Err(Reason::RuntimeAbsent.into()),
-    };
+    let delegate = delegate(&system, environment)?;
     Broker::start(system, environment.settings.clone(), delegate)
+}
+
+/// The runtime that the environment names: an external one where pins are given, else the embedded one.
+pub(crate) fn delegate<S: System>(system: &S, environment: &Environment) -> Result<Delegate<S>, Refusal> {
+    match environment.runtime_pins.as_deref() {
+        Some(coordinate) => Ok(Delegate::external(PinnedRuntime::open(system, coordinate)?)),
+        None if cfg!(feature = "runtime") => Ok(Delegate::embedded()),
+        None => Err(Reason::RuntimeAbsent.into()),
+    }
 }
 
 /// One line: the recorded phrase, the reason, the remedy. Exit 1, nothing on standard output.
