@@ -77,7 +77,7 @@ fn a_row_holds_every_field_and_null_where_nothing_is_known() {
         .asset(Digest::of(b"asset"))
         .consent(Digest::of(b"consent"))
         .policy(Digest::of(b"policy"))
-        .enforcement(Enforcement { landlock: 7, seccomp: true, sealed: true })
+        .enforcement(Enforcement { landlock: 7, seccomp: true, sealed: true, secret_locked: None })
         .attachment("att_000000000000000000000001")
         .and_then(|draft| draft.host("golden-host"))
         .and_then(|draft| draft.processor("Example Inference Ltd"))

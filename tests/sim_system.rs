@@ -69,7 +69,7 @@ fn read(system: &SimSystem, path: &str) -> Option<Vec<u8>> {
 }
 
 fn report(output: &[u8]) -> ChildReport {
-    let enforcement = Enforcement { landlock: 1, seccomp: true, sealed: true };
+    let enforcement = Enforcement { landlock: 1, seccomp: true, sealed: true, secret_locked: None };
     ChildReport { exit: 0, enforcement, output: output.to_vec(), errors: vec![] }
 }
 

@@ -11,8 +11,10 @@ use crate::delegate::Delegate;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::display;
 use crate::mcp::{self, ServeOptions, ToolNames};
+use crate::system::os::signals::{self, EndSignals};
 use crate::system::os::{self, OsSystem};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Runs one command.
 pub(crate) fn run(environment: &Environment) -> Outcome {
@@ -44,14 +46,28 @@ fn serve(environment: &Environment, words: &[String]) -> Outcome {
     let Some(tool_names) = ToolNames::parse(arguments.value("--tool-names").unwrap_or("dotted")) else {
         return Outcome::usage("Invalid --tool-names. Use dotted or portable.");
     };
+    let Ok(signals) = EndSignals::block() else {
+        return Outcome::failed("Error: [platform_unsupported] The process could not be prepared: signals.".to_owned());
+    };
     match start(environment) {
         Ok(broker) => {
             let options = ServeOptions { tool_names, server_version: VERSION.to_owned() };
-            let served = mcp::serve(std::io::stdin(), std::io::stdout(), Arc::new(broker), options);
+            let watcher = move |stop: &dyn Fn(u8)| end_on_signal(signals, stop);
+            let served = mcp::serve_watched(std::io::stdin(), std::io::stdout(), Arc::new(broker), options, watcher);
             Outcome { exit: served.exit_code(), ..Outcome::default() }
         }
         Err(refusal) => startup_failure(&refusal),
     }
+}
+
+/// How long a server that was told to end waits for a reader of its output to take the message that is being written.
+const LAST_MESSAGE: Duration = Duration::from_secs(2);
+
+/// Ends the session cleanly on the first signal, and the process where the session cannot end.
+fn end_on_signal(signals: EndSignals, stop: &dyn Fn(u8)) {
+    let status = signals.wait();
+    stop(status);
+    signals::exit_after(LAST_MESSAGE, status)
 }
 
 fn start(environment: &Environment) -> Result<Broker<OsSystem>, Refusal> {

@@ -35,6 +35,7 @@ pub(super) const FIELDS: [&str; 19] = [
     "previous",
 ];
 
+/// A member `secret` may follow: only where there was a password.
 const ENFORCEMENT_FIELDS: [&str; 3] = ["landlock", "seccomp", "sealed"];
 /// The root, its members, the members of `enforcement`.
 const ROW_DEPTH: usize = 2;
@@ -209,8 +210,7 @@ fn is_processor(text: &str) -> bool {
 }
 
 fn enforcement_value(level: Enforcement) -> Value {
-    let values = [Value::from(level.landlock), level.seccomp.into(), level.sealed.into()];
-    Value::Object(ENFORCEMENT_FIELDS.into_iter().map(str::to_owned).zip(values).collect())
+    Value::Object(level.members().collect())
 }
 
 /// What the journal adds to a draft.
@@ -303,9 +303,11 @@ pub(super) fn is_install_id(text: &str) -> bool {
 }
 
 fn is_enforcement(level: &Object) -> bool {
-    level.keys().eq(ENFORCEMENT_FIELDS)
+    let fields = ENFORCEMENT_FIELDS.into_iter();
+    (level.keys().eq(fields.clone()) || level.keys().eq(fields.chain(["secret"])))
         && level.iter().all(|(key, value)| match key {
             "landlock" => whole(value).is_some(),
+            "secret" => matches!(value.as_str(), Some("locked" | "unlocked")),
             _ => value.as_bool().is_some(),
         })
 }

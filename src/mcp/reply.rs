@@ -147,9 +147,5 @@ fn push_meta(out: &mut String, meta: &Object) {
 }
 
 fn level(enforcement: Enforcement) -> Value {
-    Value::object([
-        ("landlock", Value::from(enforcement.landlock)),
-        ("seccomp", Value::from(enforcement.seccomp)),
-        ("sealed", Value::from(enforcement.sealed)),
-    ])
+    Value::Object(enforcement.members().collect())
 }

@@ -4,12 +4,15 @@
 //! time. `os::OsSystem` is the real one; `sim::SimSystem` runs the same broker code in memory with a hook before every
 //! call. Nothing here decides whether something is allowed: facts go up, decisions are made above.
 
+pub mod memory;
 pub mod os;
 pub mod sim;
 
 use crate::foundation::digest::Digest;
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::time::Timestamp;
+use crate::foundation::value::Value;
+use memory::LockedBuffer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -35,7 +38,7 @@ pub enum Fault {
     /// Permission denied.
     #[error("permission denied")]
     Denied,
-    /// No space, quota or a read-only file system.
+    /// No space, quota, the size limit of the process, or a read-only file system.
     #[error("no space to write")]
     NoSpace,
     /// More bytes than the caller's limit.
@@ -147,6 +150,10 @@ pub trait Observe: Send + Sync {
     fn account_home(&self) -> Option<AbsolutePath>;
     /// The process's working directory.
     fn working_directory(&self) -> Result<AbsolutePath, Fault>;
+    /// Memory for a secret. Never fails: it says itself whether it could be locked.
+    fn secret_memory(&self, length: usize) -> LockedBuffer {
+        LockedBuffer::new(length)
+    }
 }
 
 /// Everything the broker asks of the operating system.
@@ -265,6 +272,20 @@ pub struct Enforcement {
     pub seccomp: bool,
     /// Whether the bytes were handed over sealed (else by path).
     pub sealed: bool,
+    /// Whether the broker's buffer for the password was locked in memory; `None` where there was no password.
+    pub secret_locked: Option<bool>,
+}
+
+impl Enforcement {
+    /// The members of its JSON form, in order: `landlock`, `seccomp`, `sealed`, and where there was a password `secret`
+    /// with `locked` or `unlocked`.
+    pub fn members(self) -> impl Iterator<Item = (String, Value)> {
+        let secret = self.secret_locked.map(|locked| ("secret", if locked { "locked" } else { "unlocked" }.into()));
+        [("landlock", self.landlock.into()), ("seccomp", self.seccomp.into()), ("sealed", self.sealed.into())]
+            .into_iter()
+            .chain(secret)
+            .map(|(name, value)| (name.to_owned(), value))
+    }
 }
 
 /// Why a runtime process gave no report.

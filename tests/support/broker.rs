@@ -150,7 +150,7 @@ fn bytes(system: &SimSystem, order: &SimOrder<'_>, path: Option<&RelativePath>) 
 fn report(order: &SimOrder<'_>, document: Option<Value>, exit: i32) -> ChildReport {
     let exit = if document.is_some() { exit } else { 1 };
     let output = document.map(|document| write::pretty(&document).unwrap().into_bytes()).unwrap_or_default();
-    let enforcement = Enforcement { landlock: 7, seccomp: true, sealed: order.sealed.is_some() };
+    let enforcement = Enforcement { landlock: 7, seccomp: true, sealed: order.sealed.is_some(), secret_locked: None };
     ChildReport { exit, enforcement, output, errors: Vec::new() }
 }
 

@@ -111,7 +111,7 @@ impl Exchange<'_> {
         let level = self.dialogue.level().ok_or(ChildFault::Sandbox("no-ready"))?;
         Ok(ChildReport {
             exit: status.code().ok_or(ChildFault::Sandbox("no-ready"))?,
-            enforcement: Enforcement { landlock: level.landlock, seccomp: level.seccomp, sealed },
+            enforcement: Enforcement { landlock: level.landlock, seccomp: level.seccomp, sealed, secret_locked: None },
             output: self.output.bytes(),
             errors: self.errors.bytes(),
         })
