@@ -14,6 +14,7 @@
 )]
 
 mod allowed;
+mod faults;
 mod forbidden;
 mod measure;
 mod running;
@@ -42,10 +43,17 @@ fn main() -> ExitCode {
 }
 
 fn checks() -> Vec<Check> {
-    [forbidden::checks(), allowed::checks(), running::checks(), starting::checks(), terminal::checks()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        forbidden::checks(),
+        allowed::checks(),
+        running::checks(),
+        starting::checks(),
+        terminal::checks(),
+        faults::checks(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn list() -> ExitCode {

@@ -1,6 +1,8 @@
 //! A broker over the simulated system: one workspace with one attached asset, one consent, and a scripted runtime that
 //! runs the embedded resolver, planner and loader in the child's place.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 use kdna_broker::broker::checks::Checks;
 use kdna_broker::broker::{Answer, Broker, Operations, Profile, Settings, Task};
 use kdna_broker::consent::document::ConsentFacts;

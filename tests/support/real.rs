@@ -86,11 +86,11 @@ impl Place {
 
     /// A server after its handshake.
     pub(crate) fn serve(&self) -> Server {
-        self.serve_with(|_| {})
+        self.serve_with(|command| command)
     }
 
     /// As [`Place::serve`], with the command changed.
-    pub(crate) fn serve_with(&self, change: impl FnOnce(&mut Command)) -> Server {
+    pub(crate) fn serve_with(&self, change: impl FnOnce(&mut Command) -> &mut Command) -> Server {
         let mut command = self.command(&["mcp"]);
         change(&mut command);
         let mut server = Server::start(command);
@@ -129,7 +129,7 @@ impl Place {
     }
 
     /// What a server that does not start says.
-    pub(crate) fn start(&self, change: impl FnOnce(&mut Command)) -> Finished {
+    pub(crate) fn start(&self, change: impl FnOnce(&mut Command) -> &mut Command) -> Finished {
         let mut command = self.command(&["mcp"]);
         change(&mut command);
         run(command, None)
@@ -166,14 +166,14 @@ pub(crate) fn code(answer: &str) -> String {
 /// The closed reason of a refused call.
 pub(crate) fn reason(answer: &str) -> String {
     let message = parse(answer.as_bytes()).unwrap_or_else(|| panic!("no JSON: {answer}"));
-    let reason = at(&message, "/result/_meta/kdna-broker~1reason").and_then(Value::as_str);
-    reason.unwrap_or("none").to_owned()
+    let meta = at(&message, "/result/_meta").and_then(|meta| meta.get("kdna-broker/reason"));
+    meta.and_then(Value::as_str).unwrap_or("none").to_owned()
 }
 
 /// Asserts that a load delivers nothing, under this code.
 #[track_caller]
 pub(crate) fn refused(answer: &str, expected: &str) {
-    assert!(!delivered(answer), "delivered: {answer}");
+    assert!(!delivered(answer), "delivered: {}", answer.get(..200).unwrap_or(answer));
     assert_eq!(code(answer), expected, "{answer}");
 }
 
