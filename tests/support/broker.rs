@@ -105,7 +105,7 @@ pub(crate) fn delivered(outcome: &Result<String, Refusal>) -> bool {
     outcome.as_ref().is_ok_and(|message| message.contains("kdna.runtime-capsule"))
 }
 
-fn script(system: &SimSystem, order: &SimOrder<'_>) -> Result<ChildReport, ChildFault> {
+pub(crate) fn script(system: &SimSystem, order: &SimOrder<'_>) -> Result<ChildReport, ChildFault> {
     // A worker that cannot read its request ends without a word.
     let request = Request::read(order.request).ok_or(ChildFault::Signal(6))?;
     let (document, exit) = match &request {
