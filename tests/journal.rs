@@ -82,6 +82,7 @@ fn a_row_holds_every_field_and_null_where_nothing_is_known() {
             seccomp: true,
             sealed: true,
             pin: kdna_broker::system::PinKind::Embedded,
+            secret_locked: None,
         })
         .attachment("att_000000000000000000000001")
         .and_then(|draft| draft.host("golden-host"))

@@ -69,8 +69,13 @@ fn read(system: &SimSystem, path: &str) -> Option<Vec<u8>> {
 }
 
 fn report(output: &[u8]) -> ChildReport {
-    let enforcement =
-        Enforcement { landlock: 1, seccomp: true, sealed: true, pin: kdna_broker::system::PinKind::Embedded };
+    let enforcement = Enforcement {
+        landlock: 1,
+        seccomp: true,
+        sealed: true,
+        pin: kdna_broker::system::PinKind::Embedded,
+        secret_locked: None,
+    };
     ChildReport { exit: 0, enforcement, output: output.to_vec(), errors: vec![] }
 }
 

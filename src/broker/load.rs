@@ -301,10 +301,13 @@ pub(super) fn authorization<S: System>(broker: &Broker<S>, load: &mut Load<'_, S
     if plan.can_load_now() {
         return Ok(Flow::Continue);
     }
-    match (&load.authorization, plan.needs_password()) {
-        (Some(source), true) => load.secret = Some(source.read(&broker.system)?),
+    let secret = match (&load.authorization, plan.needs_password()) {
+        (Some(source), true) => source.read(&broker.system)?,
         _ => return Err(Reason::AssetNotAuthorized.into()),
-    }
+    };
+    let secret_locked = Some(secret.is_locked());
+    load.enforcement = load.enforcement.map(|level| Enforcement { secret_locked, ..level });
+    load.secret = Some(secret);
     Ok(Flow::Continue)
 }
 
@@ -318,7 +321,9 @@ pub(super) fn load<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Ste
         secret.as_ref(),
         load.cancel,
     )?;
-    load.enforcement = Some(reply.enforcement);
+    let secret_locked = secret.as_ref().map(Secret::is_locked);
+    drop(secret);
+    load.enforcement = Some(Enforcement { secret_locked, ..reply.enforcement });
     load.capsule = Some(reply.value);
     Ok(Flow::Continue)
 }

@@ -1,24 +1,29 @@
-//! The password: one fixed buffer that is wiped when dropped. No `String`, no `Debug`, no clone; read only when a plan
-//! asks for it, and never part of an error.
+//! The password: one fixed buffer, locked in memory where allowed and wiped when dropped. No `String`, no `Debug`, no
+//! clone; read only when a plan asks for it, and never part of an error.
 
 use crate::capability::private_file::{self, PrivateFault};
 use crate::capability::root::PinnedRoot;
 use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal};
+use crate::system::memory::LockedBuffer;
 use crate::system::{Facts, Fault, Kind, Observe};
-use zeroize::Zeroizing;
 
 /// The bytes of a password.
 pub struct Secret {
-    buffer: Zeroizing<Box<[u8]>>,
+    buffer: LockedBuffer,
     length: usize,
 }
 
 impl Secret {
     /// The password without its line end.
     pub fn expose(&self) -> &[u8] {
-        self.buffer.get(..self.length).unwrap_or_default()
+        self.buffer.as_slice().get(..self.length).unwrap_or_default()
+    }
+
+    /// Whether it is kept out of swap.
+    pub const fn is_locked(&self) -> bool {
+        self.buffer.is_locked()
     }
 }
 
@@ -57,10 +62,10 @@ impl AuthorizationSource {
         let unchanged = |facts: Facts| if facts == self.facts { Ok(()) } else { Err(PrivateFault::Changed) };
         unchanged(system.file_facts(&file)?)?;
         let capacity = usize::try_from(limits::PASSWORD_FILE_BYTES).map_err(|_| PrivateFault::TooLarge)?;
-        let mut buffer = Zeroizing::new(vec![0; capacity].into_boxed_slice());
-        let filled = system.fill(&file, &mut buffer)?;
+        let mut buffer = system.secret_memory(capacity);
+        let filled = system.fill(&file, buffer.as_mut_slice())?;
         unchanged(system.file_facts(&file)?)?;
-        let content = buffer.get(..filled).ok_or(PrivateFault::TooLarge)?;
+        let content = buffer.as_slice().get(..filled).ok_or(PrivateFault::TooLarge)?;
         let length = without_line_end(content).len();
         let valid = std::str::from_utf8(content).is_ok() && (1..=limits::PASSWORD_BYTES).contains(&length);
         let whole = u64::try_from(filled).is_ok_and(|filled| filled == self.facts.size);

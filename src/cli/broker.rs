@@ -13,9 +13,11 @@ use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::display;
 use crate::mcp::{self, ServeOptions, ToolNames};
 use crate::system::System;
+use crate::system::os::signals::{self, EndSignals};
 use crate::system::os::streams::Waiting;
 use crate::system::os::{self, OsSystem};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Runs one command.
 pub(crate) fn run(environment: &Environment) -> Outcome {
@@ -48,13 +50,18 @@ fn serve(environment: &Environment, words: &[String]) -> Outcome {
     let Some(tool_names) = ToolNames::parse(arguments.value("--tool-names").unwrap_or("dotted")) else {
         return Outcome::usage("Invalid --tool-names. Use dotted or portable.");
     };
+    let Ok(signals) = EndSignals::block() else {
+        return Outcome::failed("Error: [platform_unsupported] The process could not be prepared: signals.".to_owned());
+    };
     match start(environment) {
         Ok(broker) => {
             let options = ServeOptions { tool_names, server_version: VERSION.to_owned() };
+            let watcher = move |stop: &dyn Fn(u8)| end_on_signal(signals, stop);
             let (input, output) = (Waiting(std::io::stdin()), Waiting(std::io::stdout()));
-            match mcp::serve(input, output, Arc::new(broker), options).exit_code() {
-                0 => Outcome::default(),
-                exit => Outcome::error(NOT_SERVED.to_owned(), exit),
+            let served = mcp::serve_watched(input, output, Arc::new(broker), options, watcher);
+            match served {
+                mcp::Ending::Failed => Outcome::error(NOT_SERVED.to_owned(), served.exit_code()),
+                _ => Outcome { exit: served.exit_code(), ..Outcome::default() },
             }
         }
         Err(refusal) => startup_failure(&refusal),
@@ -63,6 +70,16 @@ fn serve(environment: &Environment, words: &[String]) -> Outcome {
 
 const NOT_SERVED: &str = "Error: The session ended early: its input or output failed, or its reading thread could not be \
                           started (too many processes or too little memory).";
+
+/// How long a server that was told to end waits for a reader of its output to take the message that is being written.
+const LAST_MESSAGE: Duration = Duration::from_secs(2);
+
+/// Ends the session cleanly on the first signal, and the process where the session cannot end.
+fn end_on_signal(signals: EndSignals, stop: &dyn Fn(u8)) {
+    let status = signals.wait();
+    stop(status);
+    signals::exit_after(LAST_MESSAGE, status)
+}
 
 fn start(environment: &Environment) -> Result<Broker<OsSystem>, Refusal> {
     os::start::check_platform().map_err(|_| Reason::KernelTooOld)?;

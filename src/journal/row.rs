@@ -35,6 +35,7 @@ pub(super) const FIELDS: [&str; 19] = [
     "previous",
 ];
 
+/// A member `secret` may follow: only where there was a password.
 const ENFORCEMENT_FIELDS: [&str; 4] = ["landlock", "seccomp", "sealed", "pin"];
 /// How rows before the pin kind said it; still verified, no longer written.
 const EARLIER_ENFORCEMENT_FIELDS: [&str; 3] = ["landlock", "seccomp", "sealed"];
@@ -211,8 +212,7 @@ fn is_processor(text: &str) -> bool {
 }
 
 fn enforcement_value(level: Enforcement) -> Value {
-    let values = [Value::from(level.landlock), level.seccomp.into(), level.sealed.into(), level.pin.as_str().into()];
-    Value::Object(ENFORCEMENT_FIELDS.into_iter().map(str::to_owned).zip(values).collect())
+    Value::Object(level.members().collect())
 }
 
 /// What the journal adds to a draft.
@@ -305,10 +305,15 @@ pub(super) fn is_install_id(text: &str) -> bool {
 }
 
 fn is_enforcement(level: &Object) -> bool {
-    (level.keys().eq(ENFORCEMENT_FIELDS) || level.keys().eq(EARLIER_ENFORCEMENT_FIELDS))
+    let is = |fields: &[&str]| {
+        let fields = fields.iter().copied();
+        level.keys().eq(fields.clone()) || level.keys().eq(fields.chain(["secret"]))
+    };
+    (is(&ENFORCEMENT_FIELDS) || is(&EARLIER_ENFORCEMENT_FIELDS))
         && level.iter().all(|(key, value)| match key {
             "landlock" => whole(value).is_some(),
             "pin" => value.as_str().is_some_and(is_word),
+            "secret" => matches!(value.as_str(), Some("locked" | "unlocked")),
             _ => value.as_bool().is_some(),
         })
 }

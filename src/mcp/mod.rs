@@ -17,4 +17,4 @@ mod worker;
 mod workspace;
 
 pub use schema::ToolNames;
-pub use session::{Ending, ServeOptions, serve};
+pub use session::{Ending, ServeOptions, serve, serve_watched};

@@ -147,10 +147,5 @@ fn push_meta(out: &mut String, meta: &Object) {
 }
 
 fn level(enforcement: Enforcement) -> Value {
-    Value::object([
-        ("landlock", Value::from(enforcement.landlock)),
-        ("seccomp", Value::from(enforcement.seccomp)),
-        ("sealed", Value::from(enforcement.sealed)),
-        ("pin", Value::from(enforcement.pin.as_str())),
-    ])
+    Value::Object(enforcement.members().collect())
 }

@@ -38,14 +38,17 @@ pub enum Ending {
     OutputClosed,
     /// The input or the output failed, or the reading thread could not be started.
     Failed,
+    /// The watcher ended the session, with this exit status: the running call was cancelled, what waited was dropped.
+    Stopped(u8),
 }
 
 impl Ending {
-    /// The exit status of the process: 0, and 1 for [`Ending::Failed`].
+    /// The exit status of the process: 0, 1 for [`Ending::Failed`], and the one that came with [`Ending::Stopped`].
     pub const fn exit_code(self) -> u8 {
         match self {
             Self::InputEnded | Self::OutputClosed => 0,
             Self::Failed => 1,
+            Self::Stopped(status) => status,
         }
     }
 }
@@ -59,6 +62,19 @@ pub fn serve(
 ) -> Ending {
     let ServeOptions { tool_names: names, server_version } = options;
     run(input, output, Workspace { operations, names }, server_info("kdna-broker", server_version))
+}
+
+/// As [`serve`], with a watcher: it runs on a thread of its own and may end the session at any time by calling what it
+/// is given, with an exit status. No half message is left on the output then, unless nobody reads it.
+pub fn serve_watched(
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    operations: Arc<dyn Operations>,
+    options: ServeOptions,
+    watcher: impl FnOnce(&dyn Fn(u8)) + Send + 'static,
+) -> Ending {
+    let ServeOptions { tool_names: names, server_version } = options;
+    run_watched(input, output, Workspace { operations, names }, server_info("kdna-broker", server_version), watcher)
 }
 
 /// Why a call could not be read.
@@ -107,6 +123,11 @@ impl<T: Toolset> Session<T> {
         }
     }
 
+    /// Waits until the message that is being written is whole; nothing reaches the output after it.
+    fn mute(&self) {
+        *self.output.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(std::io::sink());
+    }
+
     fn break_off(&self, ending: Ending) -> bool {
         self.fail(ending);
         self.queue.break_off();
@@ -125,6 +146,17 @@ pub(crate) fn run<T: Toolset>(
     tools: T,
     server_info: String,
 ) -> Ending {
+    run_watched(input, output, tools, server_info, |_| ())
+}
+
+/// As [`run`], with a watcher that may end the session.
+pub(crate) fn run_watched<T: Toolset>(
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    tools: T,
+    server_info: String,
+    watcher: impl FnOnce(&dyn Fn(u8)) + Send + 'static,
+) -> Ending {
     let session = Arc::new(Session {
         tools,
         queue: Queue::new(),
@@ -134,7 +166,12 @@ pub(crate) fn run<T: Toolset>(
     });
     let reading = Arc::clone(&session);
     let reader = std::thread::Builder::new().name("mcp-input".to_owned()).spawn(move || read_all(&reading, input));
-    if reader.is_err() {
+    let watched = Arc::clone(&session);
+    let stop = move |status| {
+        watched.break_off(Ending::Stopped(status));
+    };
+    let watcher = std::thread::Builder::new().name("mcp-watcher".to_owned()).spawn(move || watcher(&stop));
+    if reader.is_err() || watcher.is_err() {
         return Ending::Failed;
     }
     while let Some(job) = session.queue.next() {
@@ -142,6 +179,7 @@ pub(crate) fn run<T: Toolset>(
             break;
         }
     }
+    session.mute();
     let failure = *session.failure.lock().unwrap_or_else(PoisonError::into_inner);
     failure.unwrap_or(Ending::InputEnded)
 }

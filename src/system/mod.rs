@@ -4,12 +4,15 @@
 //! time. `os::OsSystem` is the real one; `sim::SimSystem` runs the same broker code in memory with a hook before every
 //! call. Nothing here decides whether something is allowed: facts go up, decisions are made above.
 
+pub mod memory;
 pub mod os;
 pub mod sim;
 
 use crate::foundation::digest::Digest;
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::time::Timestamp;
+use crate::foundation::value::Value;
+use memory::LockedBuffer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -35,7 +38,7 @@ pub enum Fault {
     /// Permission denied.
     #[error("permission denied")]
     Denied,
-    /// No space, quota or a read-only file system.
+    /// No space, quota, the size limit of the process, or a read-only file system.
     #[error("no space to write")]
     NoSpace,
     /// More bytes than the caller's limit.
@@ -154,6 +157,10 @@ pub trait Observe: Send + Sync {
     fn account_home(&self) -> Option<AbsolutePath>;
     /// The process's working directory.
     fn working_directory(&self) -> Result<AbsolutePath, Fault>;
+    /// Memory for a secret. Never fails: it says itself whether it could be locked.
+    fn secret_memory(&self, length: usize) -> LockedBuffer {
+        LockedBuffer::new(length)
+    }
 }
 
 /// Everything the broker asks of the operating system.
@@ -306,6 +313,8 @@ pub struct Enforcement {
     pub sealed: bool,
     /// How the runtime's own program is bound.
     pub pin: PinKind,
+    /// Whether the broker's buffer for the password was locked in memory; `None` where there was no password.
+    pub secret_locked: Option<bool>,
 }
 
 /// How the runtime's own program is bound.
@@ -324,6 +333,23 @@ impl PinKind {
             PinKind::Embedded => "embedded",
             PinKind::External => "external",
         }
+    }
+}
+
+impl Enforcement {
+    /// The members of its JSON form, in order: `landlock`, `seccomp`, `sealed`, `pin`, and where there was a password
+    /// `secret` with `locked` or `unlocked`.
+    pub fn members(self) -> impl Iterator<Item = (String, Value)> {
+        let secret = self.secret_locked.map(|locked| ("secret", if locked { "locked" } else { "unlocked" }.into()));
+        [
+            ("landlock", self.landlock.into()),
+            ("seccomp", self.seccomp.into()),
+            ("sealed", self.sealed.into()),
+            ("pin", self.pin.as_str().into()),
+        ]
+        .into_iter()
+        .chain(secret)
+        .map(|(name, value)| (name.to_owned(), value))
     }
 }
 

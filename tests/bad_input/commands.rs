@@ -275,7 +275,7 @@ fn an_output_that_takes_nothing_is_a_failure_and_not_a_crash() {
         let child = command.stdin(File::open(input).unwrap()).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
         let ended = child.wait_with_output().unwrap();
         assert_eq!(ended.status.code(), Some(1));
-        let lines = ended.stderr.iter().filter(|byte| **byte == b'\n').count();
+        let lines = String::from_utf8_lossy(&ended.stderr).lines().count();
         assert!(ended.stderr.starts_with(said) && lines == usize::from(!said.is_empty()), "{:?}", ended.stderr);
     }
 }

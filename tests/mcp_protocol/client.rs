@@ -94,6 +94,7 @@ impl Scripted {
                 seccomp: true,
                 sealed: true,
                 pin: kdna_broker::system::PinKind::Embedded,
+                secret_locked: None,
             }),
         })
     }

@@ -55,7 +55,13 @@ fn reports() {
         let report = stage.run(&format!("confined {abi} echo")).unwrap();
         assert_eq!(
             report.enforcement,
-            Enforcement { landlock: abi, seccomp: true, sealed: false, pin: kdna_broker::system::PinKind::Embedded }
+            Enforcement {
+                landlock: abi,
+                seccomp: true,
+                sealed: false,
+                pin: kdna_broker::system::PinKind::Embedded,
+                secret_locked: None
+            }
         );
     });
 }

@@ -15,6 +15,7 @@
 
 mod allowed;
 mod external;
+mod faults;
 mod forbidden;
 mod measure;
 mod running;
@@ -52,6 +53,7 @@ fn checks() -> Vec<Check> {
         running::checks(),
         starting::checks(),
         terminal::checks(),
+        faults::checks(),
     ]
     .into_iter()
     .flatten()

@@ -34,7 +34,7 @@ pub(crate) fn checks() -> Vec<Check> {
     ]
 }
 
-fn quick<T>(run: impl FnOnce() -> T) -> T {
+pub(crate) fn quick<T>(run: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let value = run();
     assert!(start.elapsed() < Duration::from_secs(8), "took {:?}", start.elapsed());
@@ -235,7 +235,7 @@ pub(crate) fn middleman(directory: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = look() {
@@ -246,15 +246,15 @@ fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-fn wait_for_child(ready: impl Fn(&str) -> bool) -> String {
+pub(crate) fn wait_for_child(ready: impl Fn(&str) -> bool) -> String {
     wait_for(|| children().into_iter().find(|child| ready(&status(child))))
 }
 
-fn status(process: &str) -> String {
+pub(crate) fn status(process: &str) -> String {
     fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default()
 }
 
-fn children() -> Vec<String> {
+pub(crate) fn children() -> Vec<String> {
     children_of(&std::process::id().to_string())
 }
 
@@ -264,7 +264,7 @@ fn children_of(parent: &str) -> Vec<String> {
     processes().into_iter().map(|(process, _)| process).filter(is_child).collect()
 }
 
-fn processes() -> Vec<(String, String)> {
+pub(crate) fn processes() -> Vec<(String, String)> {
     let names = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     names
         .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))

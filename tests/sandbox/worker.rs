@@ -69,6 +69,12 @@ fn after_ready(action: &str) -> ExitCode {
             let time = format!("600.{}", worker_io::parent_id().unwrap());
             drop(Command::new("/bin/sleep").arg(time).spawn().unwrap());
         }
+        "hangs-with-a-child" => {
+            let time = format!("700.{}", worker_io::parent_id().unwrap());
+            drop(Command::new("/bin/sleep").arg(time).spawn().unwrap());
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        "scan-memory" => tell(&scan_memory()),
         "slow-echo" => {
             std::thread::sleep(Duration::from_millis(100));
             echo();
@@ -123,6 +129,27 @@ fn take_memory() -> String {
         Ok(()) => "allowed".to_owned(),
         Err(error) => format!("refused {error}"),
     }
+}
+
+/// Looks for the secret in all of its own writable memory, before it has received anything. (The text itself lies in
+/// this program's constants, which are not writable.)
+fn scan_memory() -> String {
+    use std::os::unix::fs::FileExt as _;
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let memory = fs::File::open("/proc/self/mem").unwrap();
+    let mut scanned = 0;
+    for line in maps.lines().filter(|line| line.contains(" rw-p ")) {
+        let (start, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
+        let number = |text| u64::from_str_radix(text, 16).unwrap();
+        let mut bytes = vec![0; usize::try_from(number(end) - number(start)).unwrap()];
+        if memory.read_at(&mut bytes, number(start)).is_ok() {
+            scanned += bytes.len();
+            if bytes.windows(crate::faults::CANARY.len()).any(|window| window == crate::faults::CANARY) {
+                return "found".to_owned();
+            }
+        }
+    }
+    if scanned > 100_000 { "scanned, absent".to_owned() } else { format!("only {scanned} bytes could be read") }
 }
 
 /// What a runtime needs to live: memory, time, chance, threads, its errors.

@@ -1,6 +1,8 @@
 //! A broker over the simulated system: one workspace with one attached asset, one consent, and a scripted runtime that
 //! runs the embedded resolver, planner and loader in the child's place.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 use kdna_broker::broker::checks::Checks;
 use kdna_broker::broker::{Answer, Broker, Operations, Profile, Settings, Task};
 use kdna_broker::consent::document::ConsentFacts;
@@ -107,7 +109,7 @@ pub(crate) fn delivered(outcome: &Result<String, Refusal>) -> bool {
     outcome.as_ref().is_ok_and(|message| message.contains("kdna.runtime-capsule"))
 }
 
-fn script(system: &SimSystem, order: &SimOrder<'_>) -> Result<ChildReport, ChildFault> {
+pub(crate) fn script(system: &SimSystem, order: &SimOrder<'_>) -> Result<ChildReport, ChildFault> {
     // A worker that cannot read its request ends without a word.
     let request = Request::read(order.request).ok_or(ChildFault::Signal(6))?;
     let (document, exit) = match &request {
@@ -159,6 +161,7 @@ fn report(order: &SimOrder<'_>, document: Option<Value>, exit: i32) -> ChildRepo
         seccomp: true,
         sealed: order.sealed.is_some(),
         pin: kdna_broker::system::PinKind::Embedded,
+        secret_locked: None,
     };
     ChildReport { exit, enforcement, output, errors: Vec::new() }
 }

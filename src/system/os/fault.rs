@@ -13,7 +13,7 @@ impl From<Errno> for Fault {
             Errno::XDEV => Fault::Escapes,
             Errno::EXIST => Fault::Exists,
             Errno::ACCESS | Errno::PERM => Fault::Denied,
-            Errno::NOSPC | Errno::DQUOT | Errno::ROFS => Fault::NoSpace,
+            Errno::NOSPC | Errno::DQUOT | Errno::ROFS | Errno::FBIG => Fault::NoSpace,
             other => Fault::Io(other.raw_os_error()),
         }
     }
@@ -22,6 +22,12 @@ impl From<Errno> for Fault {
 impl From<std::io::Error> for Fault {
     fn from(error: std::io::Error) -> Self {
         error.raw_os_error().map_or(Fault::Io(0), |errno| Errno::from_raw_os_error(errno).into())
+    }
+}
+
+impl From<nix::errno::Errno> for Fault {
+    fn from(errno: nix::errno::Errno) -> Self {
+        Errno::from_raw_os_error(errno as i32).into()
     }
 }
 
@@ -41,6 +47,7 @@ mod tests {
             (Errno::PERM, Fault::Denied),
             (Errno::DQUOT, Fault::NoSpace),
             (Errno::ROFS, Fault::NoSpace),
+            (Errno::FBIG, Fault::NoSpace),
             (Errno::IO, Fault::Io(5)),
         ];
         for (errno, fault) in table {

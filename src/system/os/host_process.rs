@@ -62,16 +62,16 @@ impl HostProcess {
         if !order.program.as_encoded_bytes().contains(&b'/') {
             return Err(Fault::NotFound);
         }
-        let child = Command::new(&order.program)
+        let mut command = Command::new(&order.program);
+        command
             .args(&order.arguments)
             .env_clear()
             .envs(order.environment)
             .current_dir(order.directory.as_str())
             .stdin(stdio(order.input))
             .stdout(stdio(order.output))
-            .stderr(stdio(order.errors))
-            .spawn()?;
-        Ok(Self(child))
+            .stderr(stdio(order.errors));
+        Ok(Self(with_usual_signals(command)?))
     }
 
     /// Its number.
@@ -135,6 +135,18 @@ impl Drop for HostProcess {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Starts from a thread of its own: a program inherits the mask of the thread that starts it, and this process's own
+/// masks are none of its business.
+fn with_usual_signals(mut command: Command) -> Result<Child, Fault> {
+    std::thread::scope(|scope| {
+        let starter = scope.spawn(move || {
+            super::signals::usual_file_size_limit()?;
+            Ok(command.spawn()?)
+        });
+        starter.join().unwrap_or(Err(Fault::Io(0)))
+    })
 }
 
 fn stdio(stream: Stream) -> Stdio {

@@ -14,6 +14,7 @@ pub mod pty;
 pub mod scratch;
 mod seal;
 mod seccomp;
+pub mod signals;
 pub mod start;
 mod store;
 pub mod streams;

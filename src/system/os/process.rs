@@ -120,7 +120,13 @@ impl Exchange<'_> {
         let level = self.dialogue.level().ok_or(ChildFault::Sandbox("no-ready"))?;
         Ok(ChildReport {
             exit: status.code().ok_or(ChildFault::Sandbox("no-ready"))?,
-            enforcement: Enforcement { landlock: level.landlock, seccomp: level.seccomp, sealed, pin: self.pin },
+            enforcement: Enforcement {
+                landlock: level.landlock,
+                seccomp: level.seccomp,
+                sealed,
+                pin: self.pin,
+                secret_locked: None,
+            },
             output: self.output.bytes(),
             errors: self.errors.bytes(),
         })

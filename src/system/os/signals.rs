@@ -1,0 +1,89 @@
+//! Signals without handlers: what must not end this process at once is blocked, and waited for where somebody acts on it.
+//!
+//! A blocked signal interrupts nothing, so no call fails halfway and no code runs in between. The mask is inherited by
+//! threads and by programs that are started: a worker is ended by SIGKILL alone, and a host is started with the mask that
+//! this process was started with.
+
+use crate::system::Fault;
+use nix::sys::signal::{SigSet, Signal};
+use std::time::Duration;
+
+/// The signals that end a server: the terminal went, the person pressed Control-C, somebody asked.
+const ENDING: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
+/// Added to a signal's number, it is the exit status of a process that ended because of it, as shells have it.
+const STATUS: u8 = 128;
+
+/// A write beyond the file size limit becomes an error value (EFBIG) instead of the end of the process. Call it before
+/// other threads are started.
+pub fn survive_file_size_limit() -> Result<(), Fault> {
+    Ok(file_size_limit().thread_block()?)
+}
+
+/// Undoes [`survive_file_size_limit`] for this thread, so that a program it starts gets the usual mask. Only for a thread
+/// that has written no file: a signal that waits would be delivered.
+pub(super) fn usual_file_size_limit() -> Result<(), Fault> {
+    Ok(file_size_limit().thread_unblock()?)
+}
+
+fn file_size_limit() -> SigSet {
+    SigSet::from_iter([Signal::SIGXFSZ])
+}
+
+/// SIGHUP, SIGINT and SIGTERM, blocked: they wait until somebody asks for them.
+#[derive(Clone, Copy, Debug)]
+pub struct EndSignals(SigSet);
+
+impl EndSignals {
+    /// Blocks them, except those that this process was started to ignore (as `nohup` and background jobs are). Call it
+    /// before other threads are started.
+    pub fn block() -> Result<Self, Fault> {
+        let ignored = ignored_mask();
+        let wanted = ENDING.into_iter().filter(|signal| !is_in(ignored, *signal));
+        let set: SigSet = wanted.collect();
+        set.thread_block()?;
+        Ok(Self(set))
+    }
+
+    /// Waits for one of them and gives the exit status that says which: 129, 130 or 143. Waits for ever if all of them
+    /// are ignored.
+    pub fn wait(&self) -> u8 {
+        loop {
+            if self.0.iter().next().is_none() {
+                std::thread::park();
+            } else if let Ok(signal) = self.0.wait() {
+                return u8::try_from(signal as i32).map_or(STATUS, |number| STATUS.saturating_add(number));
+            }
+        }
+    }
+}
+
+/// Ends this process after a time, wherever its other threads are: for a server that was told to end and is kept by
+/// somebody who does not read its output.
+pub fn exit_after(time: Duration, status: u8) -> ! {
+    std::thread::sleep(time);
+    std::process::exit(i32::from(status))
+}
+
+/// The signals that this process ignores, bit by bit; none if the kernel does not say.
+fn ignored_mask() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+fn is_in(mask: u64, signal: Signal) -> bool {
+    u32::try_from(signal as i32 - 1).ok().and_then(|bit| mask.checked_shr(bit)).is_some_and(|rest| rest & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_mask_is_read_bit_by_bit() {
+        assert!(is_in(1, Signal::SIGHUP) && is_in(0b10, Signal::SIGINT) && is_in(1 << 14, Signal::SIGTERM));
+        assert!(!is_in(0, Signal::SIGHUP) && !is_in(!(1 << 14), Signal::SIGTERM));
+        // Rust's start code ignores SIGPIPE in every program.
+        assert!(is_in(ignored_mask(), Signal::SIGPIPE));
+    }
+}
