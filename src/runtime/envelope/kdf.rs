@@ -84,3 +84,68 @@ fn bounded(parameters: &Value, key: &str, default: u32, limit: u32) -> Result<u3
     // The shortest text of a whole number in this range is its digits.
     number.to_string().parse().map_err(|_| Closed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(members: &[(&str, f64)]) -> Result<(u32, u32, u32), Closed> {
+        let mut parameters = crate::foundation::value::Object::new();
+        for (key, number) in members {
+            parameters.insert(*key, Value::Number(*number));
+        }
+        let cost = argon2id_cost(&parameters.into())?;
+        Ok((cost.m_cost(), cost.t_cost(), cost.p_cost()))
+    }
+
+    #[test]
+    fn a_cost_within_bounds_is_taken_as_stated_and_a_missing_one_is_the_default() {
+        let cases: [(&[(&str, f64)], (u32, u32, u32)); 6] = [
+            (&[], (65_536, 3, 4)),
+            (&[("memory_kib", 8.0), ("iterations", 1.0), ("parallelism", 1.0)], (8, 1, 1)),
+            (&[("memory_kib", 262_144.0)], (262_144, 3, 4)),
+            (&[("memory_kib", 262_144.0), ("iterations", 4.0)], (262_144, 4, 4)),
+            (&[("iterations", 16.0)], (65_536, 16, 4)),
+            (&[("memory_kib", 64.0), ("parallelism", 8.0)], (64, 3, 8)),
+        ];
+        for (members, expected) in cases {
+            assert!(cost(members).is_ok_and(|cost| cost == expected), "{members:?}");
+        }
+    }
+
+    #[test]
+    fn a_cost_out_of_bounds_is_refused_before_any_work() {
+        let cases: [&[(&str, f64)]; 16] = [
+            &[("memory_kib", 262_145.0), ("iterations", 1.0)],
+            &[("iterations", 17.0), ("memory_kib", 64.0)],
+            &[("parallelism", 9.0)],
+            // Each within its own bound, the work not.
+            &[("memory_kib", 262_144.0), ("iterations", 5.0)],
+            &[("memory_kib", 65_537.0), ("iterations", 16.0)],
+            &[("memory_kib", 31.0)],
+            &[("memory_kib", 7.0), ("parallelism", 1.0)],
+            &[("memory_kib", 0.0)],
+            &[("iterations", 0.0)],
+            &[("parallelism", 0.0)],
+            &[("iterations", -1.0)],
+            &[("iterations", 1.5)],
+            &[("memory_kib", f64::NAN)],
+            &[("memory_kib", f64::INFINITY)],
+            &[("memory_kib", 4_294_967_304.0)],
+            &[("memory_kib", 1e300)],
+        ];
+        for members in cases {
+            assert!(cost(members).is_err(), "{members:?}");
+        }
+        for member in [Value::Null, "65536".into(), Value::Unprintable] {
+            assert!(argon2id_cost(&Value::object([("memory_kib", member)])).is_err());
+        }
+    }
+
+    /// The bound is on the work, whatever its shape: the most that is admitted is not much more than the default.
+    #[test]
+    fn no_admitted_cost_is_more_than_a_few_times_the_default() {
+        let (memory, passes, _) = ARGON2ID_DEFAULT;
+        assert!(limits::KDF_WORK_KIB <= 6 * u64::from(memory) * u64::from(passes));
+    }
+}
