@@ -1,5 +1,6 @@
 //! A broker over the simulated system: one workspace with one attached asset, one consent, and a scripted runtime that
 //! runs the embedded resolver, planner and loader in the child's place.
+#![allow(dead_code, reason = "each test file uses its own part")]
 
 use kdna_broker::broker::checks::Checks;
 use kdna_broker::broker::{Answer, Broker, Operations, Profile, Settings, Task};
@@ -36,7 +37,12 @@ pub(crate) fn snapshot_path() -> String {
 
 /// A consent for the fixture, with this nonce.
 pub(crate) fn consent(nonce: char, profile: Profile) -> Vec<u8> {
-    let record = Record::read(RECORD).unwrap();
+    consent_for(RECORD, nonce, profile)
+}
+
+/// A consent for the first attachment of a record.
+pub(crate) fn consent_for(record: &[u8], nonce: char, profile: Profile) -> Vec<u8> {
+    let record = Record::read(record).unwrap();
     let attachment = &record.attachments()[0];
     ConsentFacts {
         nonce: nonce.to_string().repeat(32),
@@ -103,7 +109,8 @@ pub(crate) fn delivered(outcome: &Result<String, Refusal>) -> bool {
     outcome.as_ref().is_ok_and(|message| message.contains("kdna.runtime-capsule"))
 }
 
-fn script(system: &SimSystem, order: &SimOrder<'_>) -> Result<ChildReport, ChildFault> {
+/// The runtime: each request answered as the worker would.
+pub(crate) fn script(system: &SimSystem, order: &SimOrder<'_>) -> Result<ChildReport, ChildFault> {
     // A worker that cannot read its request ends without a word.
     let request = Request::read(order.request).ok_or(ChildFault::Signal(6))?;
     let (document, exit) = match &request {
@@ -128,7 +135,8 @@ fn script(system: &SimSystem, order: &SimOrder<'_>) -> Result<ChildReport, Child
         Request::Load(request) => {
             let bytes = bytes(system, order, request.snapshot.as_ref());
             let profile = LoadProfile::parse(&request.profile).unwrap();
-            (runtime::load(&bytes, profile, None, None, request.loaded_at, InputKind::PackagedFile).ok(), 0)
+            let password = request.password.then_some(order.input);
+            (runtime::load(&bytes, profile, password, None, request.loaded_at, InputKind::PackagedFile).ok(), 0)
         }
         Request::Inspect | Request::Validate(_) => (None, 1),
     };
