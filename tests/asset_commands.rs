@@ -1,7 +1,7 @@
 //! `kdna` as started by a person: arguments and passwords are taken and refused as recorded, and a password goes nowhere
 //! but into the runtime.
 #![cfg(feature = "runtime")]
-#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 
 #[path = "runtime_vectors/asset_bytes.rs"]
 mod asset_bytes;

@@ -1,7 +1,7 @@
 //! A protected asset opens with its password and in no other way. Whatever is wrong, the answer is the same and nothing
 //! of the content is in it.
 #![cfg(feature = "runtime")]
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 
 #[path = "runtime_vectors/asset_bytes.rs"]
 mod asset_bytes;

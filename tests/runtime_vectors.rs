@@ -311,6 +311,28 @@ fn authorization_plans_equal_the_published_ones_byte_for_byte() {
 }
 
 #[test]
+fn published_protected_assets_open_with_their_password_and_no_other() {
+    let Some(shared) = shared() else { return };
+    for fixture in ["password-valid", "password-missing"] {
+        let source = shared.join("vectors/core/authorization/fixtures").join(fixture);
+        let names = ["mimetype", "kdna.json", "payload.kdnab", "checksums.json"];
+        let contents = names.map(|name| (name, std::fs::read(source.join(name)).unwrap()));
+        let bytes = zip(&contents.each_ref().map(|(name, data)| Entry::stored(name, data)));
+        for profile in ["index", "compact", "scenario", "full"] {
+            let option = format!("--profile={profile}");
+            let words = ["load", &option];
+            let load = |password: &'static str| {
+                Command { password: Some(password.as_bytes()), ..command(&words) }.load(&bytes)
+            };
+            let capsule = shown(&load("KDNA-AUTHORIZATION-CONFORMANCE-2026").unwrap());
+            assert_eq!((&capsule["profile"], &capsule["access"]), (&profile.into(), &"licensed".into()));
+            let refused = load("KDNA-AUTHORIZATION-CONFORMANCE-2025").unwrap_err();
+            assert_eq!(refused.code(), Some("KDNA_DECRYPT_FAILED"), "{fixture} {profile}");
+        }
+    }
+}
+
+#[test]
 fn the_published_capsule_and_its_digests_are_reproduced() {
     let Some(shared) = shared() else { return };
     let folder = shared.join("vectors/core/runtime-capsule");

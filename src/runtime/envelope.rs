@@ -117,7 +117,7 @@ fn decoded(text: &str, limit: usize) -> Result<Vec<u8>, Closed> {
 }
 
 #[cfg(test)]
-#[allow(clippy::print_stdout, reason = "a skipped test says so")]
+#[allow(clippy::print_stdout, clippy::string_slice, reason = "a skipped test says so; hexadecimal is ASCII")]
 mod tests {
     use super::*;
     use crate::foundation::json::read_javascript;

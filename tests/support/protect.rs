@@ -28,8 +28,8 @@ impl Item {
         let major = major << 5;
         match u32::try_from(value).unwrap() {
             small @ 0..24 => vec![major | u8::try_from(small).unwrap()],
-            byte @ 24..256 => vec![major | 24, u8::try_from(byte).unwrap()],
-            large => [vec![major | 26], large.to_be_bytes().to_vec()].concat(),
+            byte @ 24..256 => vec![major | 0x18, u8::try_from(byte).unwrap()],
+            large => [vec![major | 0x1a], large.to_be_bytes().to_vec()].concat(),
         }
     }
 
@@ -95,33 +95,45 @@ pub(crate) fn long_judgment(bytes: usize) -> Item {
     judgment().with(&["note"], text(&"n".repeat(bytes)))
 }
 
+const SALT: &[u8] = b"0123456789abcdef";
+
+/// A key from [`PASSWORD`], and what an envelope says about it.
+struct Derived {
+    profile: &'static str,
+    kdf: &'static str,
+    parameters: (&'static str, Item),
+    key: [u8; 32],
+}
+
+fn derived_by_argon2id((memory, passes, lanes): (u32, u32, u32)) -> Derived {
+    let parameters = Item::Map(vec![
+        ("salt", binary(SALT)),
+        ("memory_kib", Item::Number(memory)),
+        ("iterations", Item::Number(passes)),
+        ("parallelism", Item::Number(lanes)),
+    ]);
+    let params = Params::new(memory, passes, lanes, Some(32)).unwrap();
+    let mut key = [0; 32];
+    let mut blocks = vec![Block::new(); params.block_count()];
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+        .hash_password_into_with_memory(PASSWORD, SALT, &mut key, blocks.as_mut_slice())
+        .unwrap();
+    let parameters = ("password_kdf", parameters);
+    Derived { profile: "kdna.encryption.password", kdf: "Argon2id", parameters, key }
+}
+
+fn derived_by_scrypt() -> Derived {
+    let mut key = [0; 32];
+    scrypt::scrypt(PASSWORD, SALT, &scrypt::Params::new(15, 8, 1).unwrap(), &mut key).unwrap();
+    let parameters = ("scrypt_params", Item::Map(vec![("salt", binary(SALT))]));
+    Derived { profile: "kdna.encryption.password.scrypt", kdf: "scrypt-sha256", parameters, key }
+}
+
 /// An envelope around a plaintext: only the members that are read, so that no bit of it is without meaning. `cost`:
 /// KiB, passes and lanes of Argon2id; `None` for scrypt.
 pub(crate) fn envelope(plaintext: &[u8], cost: Option<(u32, u32, u32)>) -> Item {
-    let salt = b"0123456789abcdef";
-    let (profile, kdf, parameters, key) = match cost {
-        Some((memory, passes, lanes)) => {
-            let parameters = Item::Map(vec![
-                ("salt", binary(salt)),
-                ("memory_kib", Item::Number(memory)),
-                ("iterations", Item::Number(passes)),
-                ("parallelism", Item::Number(lanes)),
-            ]);
-            let params = Params::new(memory, passes, lanes, Some(32)).unwrap();
-            let mut key = [0; 32];
-            let mut blocks = vec![Block::new(); params.block_count()];
-            Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
-                .hash_password_into_with_memory(PASSWORD, salt, &mut key, blocks.as_mut_slice())
-                .unwrap();
-            ("kdna.encryption.password", "Argon2id", ("password_kdf", parameters), key)
-        }
-        None => {
-            let mut key = [0; 32];
-            scrypt::scrypt(PASSWORD, salt, &scrypt::Params::new(15, 8, 1).unwrap(), &mut key).unwrap();
-            let parameters = ("scrypt_params", Item::Map(vec![("salt", binary(salt))]));
-            ("kdna.encryption.password.scrypt", "scrypt-sha256", parameters, key)
-        }
-    };
+    let derived = cost.map_or_else(derived_by_scrypt, derived_by_argon2id);
+    let Derived { profile, kdf, parameters, key } = derived;
     let content_key = [7; 32];
     let mut wrapped = [0; 40];
     KwAes256::new(&key.into()).wrap_key(&content_key, &mut wrapped).unwrap();

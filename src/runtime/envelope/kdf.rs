@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn a_cost_within_bounds_is_taken_as_stated_and_a_missing_one_is_the_default() {
-        let cases: [(&[(&str, f64)], (u32, u32, u32)); 6] = [
+        type Case<'a> = (&'a [(&'a str, f64)], (u32, u32, u32));
+        let cases: [Case<'_>; 6] = [
             (&[], (65_536, 3, 4)),
             (&[("memory_kib", 8.0), ("iterations", 1.0), ("parallelism", 1.0)], (8, 1, 1)),
             (&[("memory_kib", 262_144.0)], (262_144, 3, 4)),
