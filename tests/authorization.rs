@@ -131,14 +131,18 @@ fn the_password_is_in_the_runtimes_input_and_nowhere_else() {
     let expected = [("resolve", false, false), ("plan-load", false, false), ("load", true, true)];
     assert_eq!(*inputs.lock().unwrap(), expected);
     // Nothing in the whole world holds it, but the file itself.
-    let holders: Vec<String> = system.arrange(|world| {
+    assert_eq!(holders(&system, PASSWORD), [FILE]);
+}
+
+/// The files of the whole world that hold a text.
+fn holders(system: &SimSystem, text: &str) -> Vec<String> {
+    system.arrange(|world| {
         let holds = |path: &String| {
             let content = world.content_of(path).unwrap_or_default();
-            content.windows(PASSWORD.len()).any(|part| part == PASSWORD.as_bytes())
+            content.windows(text.len()).any(|part| part == text.as_bytes())
         };
         world.paths().into_iter().filter(holds).collect()
-    });
-    assert_eq!(holders, [FILE]);
+    })
 }
 
 #[test]
@@ -210,13 +214,18 @@ fn a_private_file_may_lie_where_others_may_look_but_not_write() {
 
 #[test]
 fn bytes_that_are_no_password_are_refused_after_one_reading() {
-    let large = "a".repeat(16_386);
-    for content in ["\n".as_bytes(), b"\r\n", "\u{feff}".as_bytes(), b"\xff\xfe", b"\xed\xa0\x80", large.as_bytes()] {
+    let large = "CANARY".repeat(2_731);
+    let contents =
+        ["\n".as_bytes(), b"\r\n", "\u{feff}".as_bytes(), b"CANARY\xff\xfe", b"CANARY\xed\xa0\x80", large.as_bytes()];
+    for content in contents {
         let system = locked();
         system.arrange(|world| world.set_content(FILE, content)).unwrap();
-        load(&system).refused(Reason::AuthorizationFileInvalid, Stage::Authorization, "no password");
+        let ran = load(&system);
+        ran.refused(Reason::AuthorizationFileInvalid, Stage::Authorization, "no password");
         assert_eq!(system.opens(FILE), 1);
         assert_eq!(system.calls(Call::Run), 2, "resolved and planned, never loaded");
+        assert!(!format!("{:?}", ran.outcome).contains("CANARY"));
+        assert!(holders(&system, "CANARY").iter().all(|path| path == FILE));
     }
 }
 
