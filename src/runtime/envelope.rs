@@ -8,14 +8,13 @@
 mod kdf;
 
 use super::fault::{RuntimeFault, code};
+use crate::foundation::value::Value;
 use aes_gcm::Aes256Gcm;
 use aes_gcm::aead::{AeadInOut, KeyInit};
 use aes_kw::KwAes256;
 use base64::engine::{Engine, general_purpose::STANDARD};
 use kdf::Kdf;
 use zeroize::Zeroizing;
-
-use crate::foundation::value::Value;
 
 /// Bytes of the key that the password gives, and of the content key.
 const KEY: usize = 32;
@@ -64,7 +63,7 @@ fn unwrap_key(
     cipher.unwrap_key(wrapped, content_key).map(drop).map_err(|_| Closed)
 }
 
-/// AES-256-GCM in place. Nothing is left in `content` where the tag does not fit.
+/// AES-256-GCM in place. Where the tag does not fit nothing is decrypted.
 fn decrypt(
     key: &[u8; KEY],
     iv: &[u8; IV],
