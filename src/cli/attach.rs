@@ -2,6 +2,7 @@
 //! transaction that stores it. Never parses the asset: its plan comes from the sandboxed worker.
 
 use crate::broker::approval::plan_of_source;
+use crate::capability::root::named;
 use crate::capability::workspace::{self, Located};
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
@@ -157,8 +158,7 @@ fn read_source<S: System>(system: &S, file: &str) -> Result<(Vec<u8>, S::Sealed)
         return Err(Outcome::from(Refusal::new(Reason::SourceNotKdna)));
     }
     let unsafe_source = || Outcome::from(Refusal::new(Reason::SourceUnsafe));
-    let base = system.working_directory().map_err(|_| unsafe_source())?;
-    let path = base.resolve(file).ok_or_else(unsafe_source)?;
+    let path = named(system, file).map_err(|_| unsafe_source())?;
     let held = asset::open_named(system, &path).map_err(|_| unsafe_source())?;
     let bytes = system.read(&held, limits::SNAPSHOT_BYTES).map_err(|_| unsafe_source())?;
     let (sealed, digest) = system.seal(&held, limits::SNAPSHOT_BYTES).map_err(|_| unsafe_source())?;

@@ -3,8 +3,10 @@
 
 use crate::foundation::json::write;
 use crate::foundation::refusal::Refusal;
+use crate::foundation::text::terminal_text;
 use crate::foundation::value::Value;
-use std::io::Write;
+use crate::system::os::streams::Waiting;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 /// The end of a command.
@@ -62,11 +64,13 @@ impl Outcome {
         Self { exit, ..self }
     }
 
-    /// Writes and gives the status. A standard output that cannot take the text is a failure.
+    /// Writes and gives the status. A standard output that cannot take the text is a failure. Documents hold texts of
+    /// strangers (a record from a clone, an asset's title): on a terminal nothing in them can steer it.
     pub(crate) fn finish(self) -> ExitCode {
-        let mut output = std::io::stdout().lock();
-        let written = output.write_all(self.output.as_bytes()).and_then(|()| output.flush());
-        let _ = std::io::stderr().lock().write_all(self.errors.as_bytes());
+        let mut output = Waiting(std::io::stdout().lock());
+        let text = if output.0.is_terminal() { terminal_text(&self.output) } else { self.output };
+        let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+        let _ = Waiting(std::io::stderr().lock()).write_all(self.errors.as_bytes());
         if written.is_err() && self.exit == 0 { ExitCode::FAILURE } else { ExitCode::from(self.exit) }
     }
 }
