@@ -3,6 +3,10 @@
 #![cfg(feature = "runtime")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+#[path = "runtime_vectors/asset_bytes.rs"]
+mod asset_bytes;
+#[path = "support/protect.rs"]
+mod protect;
 #[path = "support/broker.rs"]
 mod support;
 
@@ -18,24 +22,35 @@ use kdna_broker::system::sim::{Call, CallEvent, HookAction, SimSystem, World};
 use std::sync::{Arc, Mutex};
 use support::{CONSENT_PATH, RECORD_PATH, ROOT, TASK, consent_for, delivered, script, settings, system};
 
-const LOCKED_RECORD: &[u8] = include_bytes!("../fixtures/golden/cases/mcp-load-locked/files/ws/.kdna/attachments.json");
-const LOCKED_ASSET: &[u8] = include_bytes!(
-    "../fixtures/golden/cases/mcp-load-locked/files/ws/.kdna/assets/sha256-2539910af69228455d97aa8688ff13cd3d1d8f8f96fb997faf2ac3889c57424e.kdna"
-);
-const PASSWORD: &str = "correct horse 7";
+/// The record of the recorded load of a protected asset; the asset here is another one, cheap to open.
+const RECORDED: &str = include_str!("../fixtures/golden/cases/mcp-load-locked/files/ws/.kdna/attachments.json");
+const PASSWORD: &str = "caf\u{e9} canary-7f3d";
 const FILE: &str = "/secret/word";
 
 /// Something that another program does to the machine.
 type Change = fn(&mut World);
 
+fn locked_asset() -> Vec<u8> {
+    protect::asset(
+        &protect::envelope(&protect::judgment().bytes(), Some((8, 1, 1))).bytes(),
+        "kdna.encryption.password",
+    )
+}
+
+fn locked_record() -> Vec<u8> {
+    let recorded = "2539910af69228455d97aa8688ff13cd3d1d8f8f96fb997faf2ac3889c57424e";
+    let digest = Digest::of(&locked_asset()).hex();
+    RECORDED.replace(recorded, &digest).replace("kdna:golden:review-locked", protect::ASSET_ID).into_bytes()
+}
+
 /// A workspace with a protected asset, a consent for it, and a private password file.
 fn locked() -> SimSystem {
     let system = system();
     system.arrange(|world| {
-        world.file(RECORD_PATH, 0o600, LOCKED_RECORD).unwrap();
-        let snapshot = format!("{ROOT}/.kdna/assets/sha256-{}.kdna", Digest::of(LOCKED_ASSET).hex());
-        world.file(&snapshot, 0o600, LOCKED_ASSET).unwrap();
-        world.set_content(CONSENT_PATH, &consent_for(LOCKED_RECORD, 'a', Profile::Compact)).unwrap();
+        world.file(RECORD_PATH, 0o600, &locked_record()).unwrap();
+        let snapshot = format!("{ROOT}/.kdna/assets/sha256-{}.kdna", Digest::of(&locked_asset()).hex());
+        world.file(&snapshot, 0o600, &locked_asset()).unwrap();
+        world.set_content(CONSENT_PATH, &consent_for(&locked_record(), 'a', Profile::Compact)).unwrap();
         place_password(world);
     });
     system
@@ -105,6 +120,7 @@ fn the_password_delivers_and_is_opened_once_and_only_in_its_stage() {
     assert_eq!(document["load_plan"]["state"], "needs_password", "the plan stays what it was before");
     assert_eq!(document["load_plan"]["input_fingerprint"]["has_password_input"], false);
     assert_eq!(document["runtime_capsule"]["access"], "licensed");
+    assert!(document.to_string().contains(protect::HIDDEN));
     assert_eq!(system.opens(FILE), 1);
     let stages: Vec<String> =
         touched(&system).into_iter().filter(|event| event.call != Call::Look).map(|event| event.step).collect();
@@ -147,18 +163,22 @@ fn holders(system: &SimSystem, text: &str) -> Vec<String> {
 
 #[test]
 fn a_wrong_password_delivers_nothing_and_is_told_from_nothing_else() {
-    for wrong in ["correct horse 8\n", "correct horse 7\r", "correct horse 7\n\n", " correct horse 7", "\u{1}"] {
+    let decomposed = PASSWORD.replace('\u{e9}', "e\u{301}");
+    let others = ["\r", "\n\n", " ", "\0"].map(|end| format!("{PASSWORD}{end}"));
+    let others =
+        others.into_iter().chain([decomposed, format!(" {PASSWORD}"), PASSWORD.to_uppercase(), "x".to_owned()]);
+    for wrong in others {
         let system = locked();
         system.arrange(|world| world.set_content(FILE, wrong.as_bytes())).unwrap();
         let ran = load(&system);
-        ran.refused(Reason::PasswordRejected, Stage::Load, wrong);
+        ran.refused(Reason::PasswordRejected, Stage::Load, &format!("{wrong:?}"));
         assert_eq!(ran.outcome.unwrap_err().code(), Code::AuthorizationRejected);
     }
 }
 
 #[test]
 fn every_written_form_of_the_password_that_an_editor_leaves_opens() {
-    for form in ["correct horse 7", "correct horse 7\r\n", "\u{feff}correct horse 7\n"] {
+    for form in [PASSWORD.to_owned(), format!("{PASSWORD}\r\n"), format!("\u{feff}{PASSWORD}\n")] {
         let system = locked();
         system.arrange(|world| world.set_content(FILE, form.as_bytes())).unwrap();
         assert!(delivered(&load(&system).outcome), "{form:?}");
@@ -182,7 +202,7 @@ const REFUSED: [(&str, Change, &str); 18] = [
     ("too large", |world| world.set_content(FILE, &[b'a'; 16_387]).unwrap(), FILE),
     ("below a directory that others write", |world| world.set_mode("/secret", 0o777).unwrap(), FILE),
     ("below another user's directory", |world| world.set_owner("/secret", 4711).unwrap(), FILE),
-    ("inside the workspace", |world| world.file("/w/app/word", 0o600, b"correct horse 7").unwrap(), "/w/app/word"),
+    ("inside the workspace", |world| world.file("/w/app/word", 0o600, PASSWORD.as_bytes()).unwrap(), "/w/app/word"),
     ("a relative path", |_| (), "secret/word"),
     ("a path that is not normal", |_| (), "/secret/../secret/word"),
 ];
@@ -317,7 +337,7 @@ fn nothing_of_a_password_file_is_opened_before_consent_is_valid() {
             world.set_content(CONSENT_PATH, &support::consent('a', Profile::Compact)).unwrap();
         }),
         ("another profile's consent", |world| {
-            world.set_content(CONSENT_PATH, &consent_for(LOCKED_RECORD, 'a', Profile::Full)).unwrap();
+            world.set_content(CONSENT_PATH, &consent_for(&locked_record(), 'a', Profile::Full)).unwrap();
         }),
     ];
     for (why, change) in scenes {
