@@ -36,7 +36,7 @@ fn main() {
     println!("{:58} {:>8} {:>8}   ({ROUNDS} rounds)", "", "p50 ms", "p95 ms");
     for cost in COSTS {
         let (memory, passes, lanes) = cost;
-        row(&format!("Argon2id alone, {} KiB x {passes} passes, {lanes} lanes", memory), || derive(cost));
+        row(&format!("Argon2id alone, {memory} KiB x {passes} passes, {lanes} lanes"), || derive(cost));
         let bytes = asset(&envelope(&long_judgment(2_000).bytes(), Some(cost)).bytes(), ARGON2ID);
         row("  a whole load in process, 2 KB", || load(&bytes));
         through_the_command("  kdna load --password-stdin, 2 KB", &bytes);
