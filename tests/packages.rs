@@ -19,9 +19,10 @@ use support::package;
 const LIST: &str = "policy/broker-packages.txt";
 
 /// Beginnings of names that no package of the trusted computing base may have: asset formats, networks, scripting.
-const FOREIGN: [&str; 22] = [
+const FOREIGN: [&str; 26] = [
     "inflate", "deflate", "miniz", "flate", "zip", "zlib", "zstd", "brotli", "cbor", "ciborium", "icu_", "argon2",
-    "scrypt", "aes-", "tokio", "async", "hyper", "reqwest", "rustls", "openssl", "wasm", "regex",
+    "scrypt", "aes", "aead", "ghash", "salsa20", "base64", "tokio", "async", "hyper", "reqwest", "rustls", "openssl",
+    "wasm", "regex",
 ];
 
 /// `NAME VERSION` of every package but this one, or `None` where this user cannot run cargo (it is then held to by the

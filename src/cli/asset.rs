@@ -3,6 +3,7 @@
 
 use crate::capability::home;
 use crate::capability::root::named;
+use crate::capability::secret::{PasswordFault, Secret};
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
 use crate::delegate::Delegate;
@@ -13,8 +14,7 @@ use crate::foundation::refusal::Refusal;
 use crate::foundation::text::display;
 use crate::system::os::streams::Waiting;
 use crate::system::{Cancel, ChildReport, Fault, Kind, System};
-use std::io::Read;
-use zeroize::Zeroizing;
+use std::io::{IsTerminal as _, Read as _};
 
 const PLAN: Options = options(&["--has-password", "--json"], &["--entitlement-status"]);
 const LOAD: Options = options(
@@ -74,15 +74,16 @@ pub(crate) fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, O
     }
     let entitlement_status = entitlement_status(&arguments)?;
     refuse_remote(&probe, &arguments)?;
-    let password = if arguments.has("--password-stdin") { Some(read_password()?) } else { None };
+    let secret = if arguments.has("--password-stdin") { Some(read_password(system)?) } else { None };
+    let password = secret.as_ref().map_or(&b""[..], Secret::expose);
     let request = Request::Load(LoadRequest {
         profile: profile.to_owned(),
-        password: password.as_ref().is_some_and(|password| !password.is_empty()),
+        password: !password.is_empty(),
         entitlement_status,
         loaded_at: system.now(),
         snapshot: None,
     });
-    run(system, request, &sealed, password.as_deref().map_or(&b""[..], Vec::as_slice), NOT_PACKAGED)
+    run(system, request, &sealed, password, NOT_PACKAGED)
 }
 
 /// `kdna inspect`.
@@ -177,17 +178,15 @@ fn refuse_remote(plan: &ChildReport, arguments: &Arguments) -> Result<(), Outcom
     Ok(())
 }
 
-/// The password from standard input, by the recorded rule: one final line end is dropped, a byte order mark too.
-fn read_password() -> Result<Zeroizing<Vec<u8>>, Outcome> {
-    use std::io::IsTerminal;
+/// The password from standard input, read to its end; what counts of it says [`Secret::new`].
+fn read_password<S: System>(system: &S) -> Result<Secret, Outcome> {
     let mut input = Waiting(std::io::stdin().lock());
     if input.0.is_terminal() {
         return Err(Outcome::usage("--password-stdin requires the password to be piped in on stdin."));
     }
-    let room = usize::try_from(limits::PASSWORD_FILE_BYTES).unwrap_or_default() + 1;
-    let mut buffer = Zeroizing::new(vec![0; room]);
+    let mut buffer = Secret::buffer(system);
     let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+    while let Some(rest) = buffer.as_mut_slice().get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match input.read(rest) {
             Ok(0) => break,
             Ok(count) => filled += count,
@@ -195,27 +194,13 @@ fn read_password() -> Result<Zeroizing<Vec<u8>>, Outcome> {
             Err(_) => return Err(Outcome::usage("Password input could not be read.")),
         }
     }
-    let too_large = filled == room;
-    buffer.truncate(filled);
-    if buffer.last() == Some(&b'\n') {
-        buffer.pop();
-        if buffer.last() == Some(&b'\r') {
-            buffer.pop();
-        }
-    }
-    match buffer.len() {
-        0 => Err(Outcome::usage("Password input is empty.")),
-        length if too_large || length > limits::PASSWORD_BYTES => {
-            Err(Outcome::usage("Password input exceeds the size limit."))
-        }
-        _ if std::str::from_utf8(&buffer).is_err() => Err(Outcome::usage("Password input must be strict UTF-8.")),
-        _ => {
-            if buffer.starts_with("\u{feff}".as_bytes()) {
-                buffer.drain(..3);
-            }
-            Ok(buffer)
-        }
-    }
+    Secret::new(buffer, filled).map_err(|fault| {
+        Outcome::usage(match fault {
+            PasswordFault::Empty => "Password input is empty.",
+            PasswordFault::TooLarge => "Password input exceeds the size limit.",
+            PasswordFault::NotUtf8 => "Password input must be strict UTF-8.",
+        })
+    })
 }
 
 fn run<S: System>(

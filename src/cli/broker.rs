@@ -32,9 +32,9 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
         #[cfg(feature = "runtime")]
         "demo" => demo::run(environment, words),
         "help" | "--help" | "-h" => {
-            owner::alone(command, words, Outcome { output: help::BROKER.to_owned(), ..Outcome::default() })
+            owner::alone("help", words, Outcome { output: help::BROKER.to_owned(), ..Outcome::default() })
         }
-        "version" | "--version" | "-v" => owner::alone(command, words, Outcome::text(VERSION)),
+        "version" | "--version" | "-v" => owner::alone("version", words, Outcome::text(VERSION)),
         other => Outcome::usage(&format!("command is not in the approved allowlist: {}", display(other, 64))),
     }
 }

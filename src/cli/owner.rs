@@ -17,9 +17,9 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
     };
     match command {
         "help" | "--help" | "-h" => {
-            alone(command, words, Outcome { output: help::OWNER.to_owned(), ..Outcome::default() })
+            alone("help", words, Outcome { output: help::OWNER.to_owned(), ..Outcome::default() })
         }
-        "version" | "--version" | "-v" => alone(command, words, Outcome::text(crate::broker::VERSION)),
+        "version" | "--version" | "-v" => alone("version", words, Outcome::text(crate::broker::VERSION)),
         _ => match os::start::check_platform() {
             Ok(_) => dispatch(OsSystem::new(), environment, command, words),
             Err(_) => Outcome::refused(&Reason::KernelTooOld.into()),
@@ -46,5 +46,5 @@ fn dispatch(system: OsSystem, environment: &Environment, command: &str, words: &
 
 /// `help` and `version` take nothing more.
 pub(crate) fn alone(command: &str, words: &[String], outcome: Outcome) -> Outcome {
-    if words.is_empty() { outcome } else { Outcome::usage(&format!("Usage: kdna {}", command.trim_start_matches('-'))) }
+    if words.is_empty() { outcome } else { Outcome::usage(&format!("{command} does not accept arguments.")) }
 }

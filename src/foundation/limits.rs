@@ -96,6 +96,15 @@ pub const ENTRY_DEPTH: usize = 64;
 pub const ENTRY_ITEMS: usize = 10_000;
 /// UTF-16 code units of one text in an entry.
 pub const ENTRY_TEXT_UNITS: usize = 1_048_576;
+/// Memory of one Argon2id derivation, in KiB.
+pub const KDF_MEMORY_KIB: u32 = 262_144;
+/// Passes of one Argon2id derivation.
+pub const KDF_PASSES: u32 = 16;
+/// Lanes of one Argon2id derivation.
+pub const KDF_LANES: u32 = 8;
+/// Memory times passes of one Argon2id derivation, in KiB: more than five times the default of 64 MiB and 3 passes.
+/// Without it an asset could ask for 4 GiB of work and use up the time of a whole call.
+pub const KDF_WORK_KIB: u64 = 1_048_576;
 /// Schema errors of one document that are still listed; a document with more is refused.
 pub const PROBLEMS: usize = 20_000;
 

@@ -100,8 +100,9 @@ pub fn plan(bytes: &[u8], input: &PlanInput<'_>) -> Result<Value, RuntimeFault> 
     Asset::read_for_load(bytes)?.plan(input)
 }
 
-/// The Runtime Capsule of an asset. Protected content is never opened here: with a password it is refused with
-/// `KDNA_DECRYPT_FAILED`, without one by the plan's first issue.
+/// The Runtime Capsule of an asset. A protected one needs its password for every profile: `KDNA_DECRYPT_FAILED` where it
+/// does not open the envelope (or the envelope is damaged, which is not told apart), `KDNA_PAYLOAD_INVALID` where what it
+/// opens is no valid payload. Without a password the plan's first issue names the refusal.
 pub fn load(
     bytes: &[u8],
     profile: LoadProfile,

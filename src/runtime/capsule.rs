@@ -1,11 +1,12 @@
-//! The load: plan, decode, project, prove the digests, and only then a Runtime Capsule. Nothing is returned in part.
+//! The load: plan, decode, decrypt, project, prove the digests, and only then a Runtime Capsule. Nothing is returned in part.
 
 use super::asset::Asset;
 use super::decision::{Decision, NEEDS_PASSWORD, decide};
+use super::envelope;
 use super::evidence;
 use super::fault::{RuntimeFault, code};
 use super::manifest::{access, declares_encryption};
-use super::payload::{is_envelope, is_external_grant};
+use super::payload::{self, is_envelope, is_external_grant};
 use super::plan::{EntitlementStatus, PlanInput};
 use super::projection;
 use super::report;
@@ -79,13 +80,14 @@ pub struct LoadInput<'a> {
 }
 
 pub(super) fn load(asset: Asset<'_>, input: &LoadInput<'_>) -> Result<Value, RuntimeFault> {
-    let has_password = input.password.is_some_and(|password| !password.is_empty());
+    let password = input.password.filter(|password| !password.is_empty());
     let validation = Validation::of(&asset)?;
-    let plan = PlanInput { has_password, entitlement_status: input.entitlement_status, source_path: None };
+    let plan =
+        PlanInput { has_password: password.is_some(), entitlement_status: input.entitlement_status, source_path: None };
     let decision = decide(&asset.manifest, &validation, &plan);
-    demand_loadable(&decision, has_password)?;
+    demand_loadable(&decision, password.is_some())?;
     let payload = validation.decoded.ok_or(RuntimeFault::UNNAMED)?;
-    demand_plain(&asset.manifest, &payload, &decision, has_password)?;
+    let payload = opened(&asset.manifest, payload, &decision, password)?;
     if matches!(asset.checksums, Some(Ok(Value::Null))) {
         return Err(RuntimeFault::UNNAMED);
     }
@@ -158,20 +160,20 @@ fn demand_loadable(decision: &Decision, has_password: bool) -> Result<(), Runtim
     Err(decision.issues.first().map_or(RuntimeFault::UNNAMED, |issue| RuntimeFault::coded(issue.code)))
 }
 
-/// Refuses an envelope, and plain content behind a password entitlement: there no password could ever be wrong.
-fn demand_plain(
+/// The payload in the clear. An envelope is opened with the password; plain content behind a password entitlement is
+/// refused, because there no password could ever be wrong.
+fn opened(
     manifest: &Value,
-    payload: &Value,
+    payload: Value,
     decision: &Decision,
-    has_password: bool,
-) -> Result<(), RuntimeFault> {
-    let protected = declares_encryption(manifest) && is_envelope(payload);
-    let unproven = !decision.outcome.loadable;
-    match (protected, has_password) {
-        (true, false) if is_external_grant(payload) => Err(RuntimeFault::coded(code::ACCOUNT_REQUIRED)),
-        (true, false) => Err(RuntimeFault::coded(code::PASSWORD_REQUIRED)),
-        (true, true) => Err(RuntimeFault::coded(code::DECRYPT_FAILED)),
-        (false, _) if unproven => Err(RuntimeFault::coded(code::DECRYPT_FAILED)),
-        (false, _) => Ok(()),
+    password: Option<&[u8]>,
+) -> Result<Value, RuntimeFault> {
+    let protected = declares_encryption(manifest) && is_envelope(&payload);
+    match (protected, password) {
+        (true, Some(password)) => payload::revealed(manifest, &envelope::open(manifest, &payload, password)?),
+        (true, None) if is_external_grant(&payload) => Err(RuntimeFault::coded(code::ACCOUNT_REQUIRED)),
+        (true, None) => Err(RuntimeFault::coded(code::PASSWORD_REQUIRED)),
+        (false, _) if !decision.outcome.loadable => Err(RuntimeFault::coded(code::DECRYPT_FAILED)),
+        (false, _) => Ok(payload),
     }
 }

@@ -60,6 +60,7 @@ pub(in crate::runtime) mod code {
     pub(in crate::runtime) const ACTIVE_DIAGNOSTIC: &str = "KDNA_AUTH_ACTIVE_DIAGNOSTIC";
     pub(in crate::runtime) const PASSWORD_DIAGNOSTIC: &str = "KDNA_AUTH_PASSWORD_DIAGNOSTIC";
     pub(in crate::runtime) const DECRYPT_FAILED: &str = "KDNA_DECRYPT_FAILED";
+    pub(in crate::runtime) const PAYLOAD_INVALID: &str = "KDNA_PAYLOAD_INVALID";
     pub(in crate::runtime) const CONTENT_DECLARATION_CONFLICT: &str = "KDNA_CONTENT_DIGEST_DECLARATION_CONFLICT";
     pub(in crate::runtime) const DIGEST_EXPECTATION_INVALID: &str = "KDNA_DIGEST_EXPECTATION_INVALID";
     pub(in crate::runtime) const CONTENT_MISMATCH: &str = "KDNA_CONTENT_DIGEST_MISMATCH";

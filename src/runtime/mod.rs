@@ -12,6 +12,7 @@ mod checksums;
 mod container;
 mod decision;
 mod digests;
+mod envelope;
 mod evidence;
 mod fault;
 mod inflate;

@@ -1,7 +1,8 @@
 //! The payload gate: an encrypted envelope that agrees with the manifest, or plain judgment of the declared shape.
-//! Looks at an envelope's fields only; it never opens one.
+//! Looks at an envelope's fields only; it never opens one, and judges what an opened one held.
 
-use super::fault::RuntimeFault;
+use super::cbor;
+use super::fault::{RuntimeFault, code};
 use super::javascript::text_or;
 use super::manifest::{declares_encryption, dig, is_bundle, truthy};
 use super::schema::Shape;
@@ -36,9 +37,20 @@ pub(super) fn problems(manifest: &Value, payload: &Value) -> Result<Vec<String>,
         }
         (false, false) => {}
     }
-    let shape = if is_bundle(manifest) { Shape::Bundle } else { Shape::Judgment };
-    problems.extend(shape.errors(payload)?.iter().map(|error| format!("{PREFIX}{error}")));
+    problems.extend(plain_shape(manifest).errors(payload)?.iter().map(|error| format!("{PREFIX}{error}")));
     Ok(problems)
+}
+
+/// The payload that an envelope held. `KDNA_PAYLOAD_INVALID` unless it decodes and has the declared shape.
+pub(super) fn revealed(manifest: &Value, bytes: &[u8]) -> Result<Value, RuntimeFault> {
+    let invalid = RuntimeFault::coded(code::PAYLOAD_INVALID);
+    let payload = cbor::decode(bytes).map_err(|_| invalid)?;
+    let valid = plain_shape(manifest).errors(&payload).is_ok_and(|errors| errors.is_empty());
+    if valid { Ok(payload) } else { Err(invalid) }
+}
+
+fn plain_shape(manifest: &Value) -> Shape {
+    if is_bundle(manifest) { Shape::Bundle } else { Shape::Judgment }
 }
 
 fn envelope_problems(manifest: &Value, envelope: &Value) -> Result<Vec<String>, RuntimeFault> {

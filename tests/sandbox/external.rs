@@ -145,7 +145,10 @@ fn reports() {
     let pinned = Pinned::new();
     for abi in 1..=kernel_abi() {
         let (_, level) = pinned.answer(abi, "environment");
-        assert_eq!(level, Enforcement { landlock: abi, seccomp: true, sealed: false, pin: PinKind::External });
+        assert_eq!(
+            level,
+            Enforcement { landlock: abi, seccomp: true, sealed: false, pin: PinKind::External, secret_locked: None }
+        );
     }
 }
 

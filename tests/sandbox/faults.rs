@@ -68,7 +68,13 @@ fn child_landlock_downgrade() {
     let stage = Stage::new();
     for abi in 1..=kernel_abi() {
         let report = stage.run(&format!("confined {abi} echo")).unwrap();
-        let expected = Enforcement { landlock: abi, seccomp: true, sealed: false, secret_locked: None };
+        let expected = Enforcement {
+            landlock: abi,
+            seccomp: true,
+            sealed: false,
+            pin: kdna_broker::system::PinKind::Embedded,
+            secret_locked: None,
+        };
         assert_eq!(report.enforcement, expected, "a lower level is said and not hidden");
     }
     assert_eq!(stage.run("refuses 0 x").unwrap_err(), ChildFault::Sandbox("landlock"));

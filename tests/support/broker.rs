@@ -38,7 +38,12 @@ pub(crate) fn snapshot_path() -> String {
 
 /// A consent for the fixture, with this nonce.
 pub(crate) fn consent(nonce: char, profile: Profile) -> Vec<u8> {
-    let record = Record::read(RECORD).unwrap();
+    consent_for(RECORD, nonce, profile)
+}
+
+/// A consent for the first attachment of a record.
+pub(crate) fn consent_for(record: &[u8], nonce: char, profile: Profile) -> Vec<u8> {
+    let record = Record::read(record).unwrap();
     let attachment = &record.attachments()[0];
     ConsentFacts {
         nonce: nonce.to_string().repeat(32),
@@ -109,6 +114,7 @@ pub(crate) fn delivered(outcome: &Result<String, Refusal>) -> bool {
     outcome.as_ref().is_ok_and(|message| message.contains("kdna.runtime-capsule"))
 }
 
+/// The runtime: each request answered as the worker would.
 pub(crate) fn script(system: &SimSystem, order: &SimOrder<'_>) -> Result<ChildReport, ChildFault> {
     // A worker that cannot read its request ends without a word.
     let request = Request::read(order.request).ok_or(ChildFault::Signal(6))?;
@@ -134,7 +140,8 @@ pub(crate) fn script(system: &SimSystem, order: &SimOrder<'_>) -> Result<ChildRe
         Request::Load(request) => {
             let bytes = bytes(system, order, request.snapshot.as_ref());
             let profile = LoadProfile::parse(&request.profile).unwrap();
-            (runtime::load(&bytes, profile, None, None, request.loaded_at, InputKind::PackagedFile).ok(), 0)
+            let password = request.password.then_some(order.input);
+            (runtime::load(&bytes, profile, password, None, request.loaded_at, InputKind::PackagedFile).ok(), 0)
         }
         Request::Inspect | Request::Validate(_) => (None, 1),
     };
