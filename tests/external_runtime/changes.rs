@@ -49,8 +49,10 @@ fn system() -> SimSystem {
     system
 }
 
+type Change = (&'static str, fn(&mut World));
+
 /// Each makes the files disagree with the pins.
-const CHANGES: [(&str, fn(&mut World)); 10] = [
+const CHANGES: [Change; 10] = [
     ("interpreter", |world| world.set_content("/opt/bin/node", b"edon").unwrap()),
     ("interpreter's mode", |world| world.set_mode("/opt/bin/node", 0o777).unwrap()),
     ("library's owner", |world| world.set_owner("/lib/libc.so", 1000).unwrap()),
