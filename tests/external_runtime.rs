@@ -17,6 +17,8 @@ mod support;
 mod answers;
 #[path = "external_runtime/binding.rs"]
 mod binding;
+#[path = "external_runtime/changes.rs"]
+mod changes;
 #[path = "external_runtime/pinning.rs"]
 mod pinning;
 #[path = "external_runtime/sandbox.rs"]

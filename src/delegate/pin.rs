@@ -16,6 +16,7 @@ pub use record::{PinRequest, record};
 use crate::foundation::digest::Digest;
 use crate::foundation::json::{read_strict, write};
 use crate::foundation::limits;
+use crate::foundation::load_plan::in_order;
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::value::{Object, Value};
@@ -226,11 +227,6 @@ fn is_package_name(text: &str) -> bool {
 
 fn is_version(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".+-".contains(&byte))
-}
-
-/// The map, if its keys are exactly these, in this order.
-fn in_order<'v>(value: &'v Value, keys: &[&str]) -> Option<&'v Object> {
-    value.as_object().filter(|object| object.keys().eq(keys.iter().copied()))
 }
 
 #[cfg(test)]

@@ -190,6 +190,6 @@ fn is_text_or_null(value: &Value) -> bool {
 }
 
 /// The map, if its keys are exactly these, in this order.
-pub(super) fn in_order<'v>(value: &'v Value, keys: &[&str]) -> Option<&'v Object> {
+pub(crate) fn in_order<'v>(value: &'v Value, keys: &[&str]) -> Option<&'v Object> {
     value.as_object().filter(|object| object.keys().eq(keys.iter().copied()))
 }
