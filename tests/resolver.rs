@@ -38,6 +38,7 @@ fn request(task: &[u8]) -> ResolveRequest<'_> {
         task_source: TaskSource::Stdin,
         selection: None,
         defer_password: false,
+        hardened: false,
     }
 }
 
@@ -56,6 +57,7 @@ fn command(case: &Recorded) -> String {
         defer_password: case.has("--defer-password-authorization"),
         ..request(file.as_deref().unwrap_or(&case.stdin))
     };
+    let request = ResolveRequest { selection: chosen_by(case), ..request };
     match resolve(&case.system, &found.directory, &request, &plan) {
         Ok(document) => write::pretty(&document).unwrap(),
         Err(refusal) => {
@@ -63,6 +65,16 @@ fn command(case: &Recorded) -> String {
             format!("Error: {}\n", refusal.message())
         }
     }
+}
+
+/// The selection of a recorded case, if it makes one.
+fn chosen_by(case: &Recorded) -> Option<Selection> {
+    let digest = |name: &str| case.option(name).map(|text| Digest::parse(text).expect("a digest"));
+    Some(Selection {
+        attachment_id: case.option("--select-attachment")?.to_owned(),
+        task_digest: digest("--selection-task-digest")?,
+        plan_digest: digest("--selection-plan-digest"),
+    })
 }
 
 /// What the server would answer to `kdna.workspace-resolve` for a recorded case.
@@ -95,34 +107,27 @@ fn server(case: &Recorded) -> Value {
     }
 }
 
-/// The recorded cases at hand that need neither a selection nor a script without spaces.
-fn comparable(prefix: &str) -> Vec<String> {
-    let apart = |id: &String| !id.contains("-sel-") && !id.contains("-cjk-") && !id.contains("kana");
-    recorded_ids(prefix).into_iter().filter(apart).collect()
-}
-
 #[test]
 fn the_command_says_byte_for_byte_what_was_recorded() {
-    let ids = comparable("resolve-");
+    let ids = recorded_ids("resolve-");
     for id in &ids {
         let case = Recorded::named(id);
         let recorded = if case.stdout.is_empty() { case.stderr.clone().into_bytes() } else { case.stdout.clone() };
         assert_eq!(command(&case), String::from_utf8(recorded).unwrap(), "{id}");
     }
-    // The few in the repository are the server's; `kdna resolve` is compared where the shared data is there.
-    assert!(support::shared().is_none() || ids.len() >= 36, "{}", ids.len());
+    assert!(ids.len() >= 48, "{}", ids.len());
 }
 
 #[test]
 fn the_server_says_what_was_recorded() {
-    let ids = comparable("mcp-resolve-");
+    let ids = recorded_ids("mcp-resolve-");
     for id in &ids {
         let case = Recorded::named(id);
         let recorded = server_output(&case.stdout);
         let expected = at(&recorded, "/0/result/content/0/text").expect("a reply");
         assert_eq!(write::pretty(&server(&case)), write::pretty(expected), "{id}");
     }
-    assert!(ids.len() >= 4, "{}", ids.len());
+    assert!(ids.len() >= 7, "{}", ids.len());
 }
 
 #[test]
@@ -355,10 +360,19 @@ fn each_rule_decides_what_it_says_lists_in_its_order_and_opens_only_what_it_list
 }
 
 #[test]
-fn a_phrase_in_a_script_without_spaces_asks_instead_of_loading_or_skipping() {
-    for entry in [closed("r", &["写文章"], &[]), closed("r", &["bake bread"], &["写文章"])] {
+fn phrases_in_scripts_without_spaces_decide_like_any_other() {
+    use ReasonCode as R;
+    let rows: [(Entry, &str, ReasonCode); 6] = [
+        (closed("r", &["写文章"], &[]), "请写 文章", R::SingleApprovedAttachmentClearlyApplies),
+        (closed("r", &["写文章"], &[]), "不要写文章", R::AmbiguousScope),
+        (closed("r", &["写文章"], &[]), "bake bread", R::ClosedWorldNoMatch),
+        (closed("r", &["bake bread"], &["写文章"]), "写文章", R::ExplicitlyOutsideScope),
+        (closed("r", &["コードレビュー"], &[]), "コードレビューをお願い", R::SingleApprovedAttachmentClearlyApplies),
+        (open("r", &["코드 리뷰"], &[]), "bake bread", R::ApplicabilityUnresolved),
+    ];
+    for (entry, task, reason) in rows {
         let system = workspace(&[entry]);
-        assert_eq!(decide(&system, &request(b"bake bread")).reason(), ReasonCode::AmbiguousScope);
+        assert_eq!(decide(&system, &request(task.as_bytes())).reason(), reason, "{task}");
     }
 }
 
@@ -403,20 +417,6 @@ fn a_missing_password_blocks_a_load_unless_it_was_deferred() {
     for pointer in ["/authorization", "/selected/authorization", "/candidates/0/authorization"] {
         assert_eq!(at(&shown, pointer).and_then(Value::as_str), Some("satisfied"), "{pointer}");
     }
-}
-
-#[test]
-fn no_selection_leads_to_a_load() {
-    let system = workspace(&[open("one", &["draft article"], &[]), open("two", &["draft article"], &[])]);
-    let base = decide(&system, &request(b"draft article"));
-    let selection = Selection {
-        attachment_id: base.candidates()[0].attachment_id.clone(),
-        task_digest: base.selection_plan().unwrap().task_digest,
-        plan_digest: Some(base.selection_plan().unwrap().plan_digest),
-    };
-    let chosen = decide(&system, &ResolveRequest { selection: Some(selection), ..request(b"draft article") });
-    assert_eq!(chosen.reason(), ReasonCode::SelectionBindingChanged);
-    assert_eq!(chosen.candidates(), base.candidates());
 }
 
 #[test]

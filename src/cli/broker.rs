@@ -1,6 +1,6 @@
 //! `kdna-broker`: the server, the consent question and the demonstration.
 
-use crate::broker::{Broker, VERSION};
+use crate::broker::{Broker, Settings, VERSION};
 #[cfg(feature = "runtime")]
 use crate::cli::demo;
 use crate::cli::environment::Environment;
@@ -33,18 +33,18 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
     }
 }
 
-const SERVE: Options = Options { flags: &[], values: &["--tool-names"], repeatable: &[], flags_once: true };
+const SERVE: Options = Options { flags: &["--hardened"], values: &["--tool-names"], repeatable: &[], flags_once: true };
 
 fn serve(environment: &Environment, words: &[String]) -> Outcome {
     let arguments = match SERVE.parse(words) {
         Ok(arguments) if arguments.positionals().is_empty() => arguments,
-        Ok(_) => return Outcome::usage("Usage: kdna-broker mcp [--tool-names dotted|portable]"),
+        Ok(_) => return Outcome::usage("Usage: kdna-broker mcp [--tool-names dotted|portable] [--hardened]"),
         Err(text) => return Outcome::usage(&text),
     };
     let Some(tool_names) = ToolNames::parse(arguments.value("--tool-names").unwrap_or("dotted")) else {
         return Outcome::usage("Invalid --tool-names. Use dotted or portable.");
     };
-    match start(environment) {
+    match start(environment, arguments.has("--hardened")) {
         Ok(broker) => {
             let options = ServeOptions { tool_names, server_version: VERSION.to_owned() };
             let served = mcp::serve(std::io::stdin(), std::io::stdout(), Arc::new(broker), options);
@@ -54,12 +54,13 @@ fn serve(environment: &Environment, words: &[String]) -> Outcome {
     }
 }
 
-fn start(environment: &Environment) -> Result<Broker<OsSystem>, Refusal> {
+fn start(environment: &Environment, hardened: bool) -> Result<Broker<OsSystem>, Refusal> {
     if cfg!(not(feature = "runtime")) {
         return Err(Reason::RuntimeAbsent.into());
     }
     os::start::check_platform().map_err(|_| Reason::KernelTooOld)?;
-    Broker::start(OsSystem::new(), environment.settings.clone(), Delegate::embedded())
+    let settings = Settings { hardened, ..environment.settings.clone() };
+    Broker::start(OsSystem::new(), settings, Delegate::embedded())
 }
 
 /// One line: the recorded phrase, the reason, the remedy. Exit 1, nothing on standard output.
