@@ -285,13 +285,13 @@ fn compare_all(entries: &[Entry<'_>], seed: u64) -> Vec<(Decision, Decision)> {
 
 #[test]
 fn hardened_mode_never_loads_what_the_contract_does_not() {
+    use Decision::{Ask, Load, Skip};
     let pairs: Vec<(Decision, Decision)> = std::thread::scope(|scope| {
         let each = (2026..).zip(ENTRIES).map(|(seed, entries)| scope.spawn(move || compare_all(entries, seed)));
         each.collect::<Vec<_>>().into_iter().flat_map(|thread| thread.join().expect("no difference")).collect()
     });
     assert!(pairs.len() >= TASKS);
     let seen = |plain, hardened| pairs.iter().filter(|pair| **pair == (plain, hardened)).count();
-    use Decision::{Ask, Load, Skip};
     let counts = [seen(Load, Load), seen(Load, Ask), seen(Ask, Ask), seen(Skip, Skip)];
     assert!(counts.iter().all(|count| *count > 300), "too few of a kind to mean anything: {counts:?}");
 }
@@ -406,7 +406,9 @@ fn each_snapshot(world: &mut World, change: fn(&mut World, &str)) {
     let paths = [stored(), snapshot_path()];
     let there = paths.iter().filter(|path| world.facts_of(path).is_ok()).cloned().collect::<Vec<_>>();
     assert!(!there.is_empty());
-    there.iter().for_each(|path| change(world, path));
+    for path in &there {
+        change(world, path);
+    }
 }
 
 const KDNA: &str = "/w/app/.kdna";
@@ -419,7 +421,7 @@ fn files_that_others_own_or_may_write_are_not_believed() {
     for (name, expose, reason, _) in EXPOSURES {
         let system = workspace(&record(&[(&["draft article"], &[], CLOSED)]));
         assert_eq!(decide(&system, "draft article", None, true).decision(), Decision::Load, "{name}: the control");
-        system.arrange(|world| expose(world));
+        system.arrange(expose);
         let blocked = decide(&system, "draft article", None, true);
         assert_eq!((blocked.reason(), blocked.selected()), (*reason, None), "{name}");
         assert_eq!(decide(&system, "draft article", None, false).decision(), Decision::Load, "{name}: not hardened");
@@ -438,7 +440,7 @@ fn the_hardened_server_refuses_them_too_and_delivers_nothing() {
     for (name, expose, reason, refused) in EXPOSURES {
         let system = scene::system();
         let broker = Broker::start(system.clone(), hardened(), Delegate::embedded()).unwrap();
-        system.arrange(|world| expose(world));
+        system.arrange(expose);
         let outcome = load(&broker);
         assert!(!delivered(&outcome), "{name}");
         if *refused == Reason::RecordNotOwn {

@@ -153,13 +153,15 @@ fn leaving_the_plan_out_is_the_same_selection() {
     assert!(delivered(&load(&broker, TASK, None)), "a clear task needs no selection");
 }
 
+/// Name, task, record, plan, and what is then said.
+type Change<'a> = (&'a str, &'a str, &'a [u8], Option<String>, &'a str);
+
 #[test]
 fn what_a_selection_was_made_for_may_not_change() {
     let text = String::from_utf8(TWO.to_vec()).unwrap();
     let other_role = text.replace("incident-triage", "incident-handling").into_bytes();
     let disabled = text.replacen("\"state\": \"enabled\"", "\"state\": \"disabled\"", 1).into_bytes();
     let other_layout = [TWO, b"\n"].concat();
-    type Change<'a> = (&'a str, &'a str, &'a [u8], Option<String>, &'a str);
     let changes: [Change<'_>; 7] = [
         ("one byte more", "review the pull request ", TWO, None, "selection_binding_changed"),
         ("one byte less", "review the pull reques", TWO, None, "selection_binding_changed"),
