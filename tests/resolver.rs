@@ -21,7 +21,9 @@ use kdna_broker::foundation::resolution::{Decision, ReasonCode, Resolution};
 use kdna_broker::foundation::value::Value;
 use kdna_broker::runtime::resolver::{NotAnAsset, ResolveRequest, Selection, TaskSource, resolve};
 use kdna_broker::system::Observe;
-use kdna_broker::system::sim::{Call, SimSystem};
+use kdna_broker::system::sim::{Call, CallEvent, HookAction, SimSystem};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use support::documents::{at, parse, server_output};
 use support::simulated::{Recorded, recorded_ids, recorded_plan};
 
@@ -416,6 +418,95 @@ fn a_missing_password_blocks_a_load_unless_it_was_deferred() {
     let shown = deferred.authorized();
     for pointer in ["/authorization", "/selected/authorization", "/candidates/0/authorization"] {
         assert_eq!(at(&shown, pointer).and_then(Value::as_str), Some("satisfied"), "{pointer}");
+    }
+}
+
+/// A selection of the first candidate of what is asked now.
+fn first_of(system: &SimSystem, task: &[u8]) -> Selection {
+    let asked = decide(system, &request(task));
+    let plan = asked.selection_plan().expect("an ask");
+    Selection {
+        attachment_id: asked.candidates()[0].attachment_id.clone(),
+        task_digest: plan.task_digest,
+        plan_digest: Some(plan.plan_digest),
+    }
+}
+
+#[test]
+fn a_record_that_changes_while_a_selection_is_looked_at_blocks_it() {
+    let entries = || [open("one", &["draft article"], &[]), open("two", &["draft article"], &[])];
+    let record = |system: &SimSystem| system.arrange(|world| world.content_of("/w/.kdna/attachments.json")).unwrap();
+    let is_record = |event: &CallEvent| event.call == Call::OpenFileBeneath && event.at.ends_with("attachments.json");
+    for change in [false, true] {
+        let system = workspace(&entries());
+        let selection = first_of(&system, b"draft article");
+        let changed = [record(&system), b"\n".to_vec()].concat();
+        let (opens, seen) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (counter, changes) = (opens.clone(), seen.clone());
+        system.set_hook(move |world, event| {
+            if is_record(event) && counter.fetch_add(1, Ordering::SeqCst) == 1 && change {
+                changes.fetch_add(1, Ordering::SeqCst);
+                world.set_content("/w/.kdna/attachments.json", &changed).unwrap();
+            }
+            HookAction::Proceed
+        });
+        let chosen = decide(&system, &ResolveRequest { selection: Some(selection), ..request(b"draft article") });
+        let expected =
+            if change { ReasonCode::SelectionBindingChanged } else { ReasonCode::ExplicitTaskAttachmentSelection };
+        assert_eq!((chosen.reason(), chosen.selected().is_some()), (expected, !change));
+        assert_eq!((opens.load(Ordering::SeqCst), seen.load(Ordering::SeqCst)), (2, usize::from(change)));
+    }
+}
+
+#[test]
+fn a_selection_is_blocked_by_what_its_own_snapshot_or_password_lacks() {
+    let entries = [open("locked", &["draft article"], &[]), open("two", &["draft article"], &[])];
+    let system = workspace(&entries);
+    let selection = first_of(&system, b"draft article");
+    let with = |defer_password| ResolveRequest {
+        selection: Some(selection.clone()),
+        defer_password,
+        ..request(b"draft article")
+    };
+    let blocked = decide(&system, &with(false));
+    assert_eq!((blocked.reason(), roles(&blocked)), (ReasonCode::AuthorizationRequired, vec!["locked"]));
+    assert_eq!(decide(&system, &with(true)).reason(), ReasonCode::ExplicitTaskAttachmentSelection);
+    // What a skip lists was never verified: the selection of a named attachment verifies it.
+    let task = format!("bake bread att_{:024}", 0);
+    let system = workspace(&[closed("one", &["draft article"], &[])]);
+    let named = Selection {
+        attachment_id: format!("att_{:024}", 0),
+        task_digest: Digest::of(task.as_bytes()),
+        plan_digest: None,
+    };
+    let request = ResolveRequest { selection: Some(named), ..request(task.as_bytes()) };
+    assert_eq!(decide(&system, &request).reason(), ReasonCode::ExplicitTaskAttachmentSelection);
+    let path = format!("/w/.kdna/assets/sha256-{}.kdna", Digest::of(b"0 one").hex());
+    system.arrange(|world| world.remove(&path)).unwrap();
+    let blocked = decide(&system, &request);
+    assert_eq!((blocked.reason(), roles(&blocked)), (ReasonCode::SnapshotMissing, vec!["one"]));
+}
+
+#[test]
+fn only_a_name_that_stands_for_itself_names_an_attachment() {
+    let system = workspace(&[open("one", &["draft article"], &[])]);
+    let id = format!("att_{:024}", 0);
+    for (task, named) in [
+        (format!("bake {id}"), true),
+        (format!("({id})"), true),
+        (format!("bake\u{200b}{id}-now"), true),
+        (format!("bake {id}0"), false),
+        (format!("写{id}"), false),
+        (format!("_{id}"), false),
+        (format!("bake {}", id.to_uppercase()), false),
+        (format!("x{id} and {id}"), true),
+    ] {
+        let selection =
+            Selection { attachment_id: id.clone(), task_digest: Digest::of(task.as_bytes()), plan_digest: None };
+        let chosen = decide(&system, &ResolveRequest { selection: Some(selection), ..request(task.as_bytes()) });
+        let expected =
+            if named { ReasonCode::ExplicitTaskAttachmentSelection } else { ReasonCode::SelectionReceiptRequired };
+        assert_eq!(chosen.reason(), expected, "{task:?}");
     }
 }
 
