@@ -21,7 +21,9 @@ use kdna_broker::foundation::resolution::{Decision, ReasonCode, Resolution};
 use kdna_broker::foundation::value::Value;
 use kdna_broker::runtime::resolver::{NotAnAsset, ResolveRequest, Selection, TaskSource, resolve};
 use kdna_broker::system::Observe;
-use kdna_broker::system::sim::{Call, SimSystem};
+use kdna_broker::system::sim::{Call, CallEvent, HookAction, SimSystem};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use support::documents::{at, parse, server_output};
 use support::simulated::{Recorded, recorded_ids, recorded_plan};
 
@@ -38,6 +40,7 @@ fn request(task: &[u8]) -> ResolveRequest<'_> {
         task_source: TaskSource::Stdin,
         selection: None,
         defer_password: false,
+        hardened: false,
     }
 }
 
@@ -56,6 +59,7 @@ fn command(case: &Recorded) -> String {
         defer_password: case.has("--defer-password-authorization"),
         ..request(file.as_deref().unwrap_or(&case.stdin))
     };
+    let request = ResolveRequest { selection: chosen_by(case), ..request };
     match resolve(&case.system, &found.directory, &request, &plan) {
         Ok(document) => write::pretty(&document).unwrap(),
         Err(refusal) => {
@@ -63,6 +67,16 @@ fn command(case: &Recorded) -> String {
             format!("Error: {}\n", refusal.message())
         }
     }
+}
+
+/// The selection of a recorded case, if it makes one.
+fn chosen_by(case: &Recorded) -> Option<Selection> {
+    let digest = |name: &str| case.option(name).map(|text| Digest::parse(text).expect("a digest"));
+    Some(Selection {
+        attachment_id: case.option("--select-attachment")?.to_owned(),
+        task_digest: digest("--selection-task-digest")?,
+        plan_digest: digest("--selection-plan-digest"),
+    })
 }
 
 /// What the server would answer to `kdna.workspace-resolve` for a recorded case.
@@ -95,34 +109,27 @@ fn server(case: &Recorded) -> Value {
     }
 }
 
-/// The recorded cases at hand that need neither a selection nor a script without spaces.
-fn comparable(prefix: &str) -> Vec<String> {
-    let apart = |id: &String| !id.contains("-sel-") && !id.contains("-cjk-") && !id.contains("kana");
-    recorded_ids(prefix).into_iter().filter(apart).collect()
-}
-
 #[test]
 fn the_command_says_byte_for_byte_what_was_recorded() {
-    let ids = comparable("resolve-");
+    let ids = recorded_ids("resolve-");
     for id in &ids {
         let case = Recorded::named(id);
         let recorded = if case.stdout.is_empty() { case.stderr.clone().into_bytes() } else { case.stdout.clone() };
         assert_eq!(command(&case), String::from_utf8(recorded).unwrap(), "{id}");
     }
-    // The few in the repository are the server's; `kdna resolve` is compared where the shared data is there.
-    assert!(support::shared().is_none() || ids.len() >= 36, "{}", ids.len());
+    assert!(ids.len() >= 48, "{}", ids.len());
 }
 
 #[test]
 fn the_server_says_what_was_recorded() {
-    let ids = comparable("mcp-resolve-");
+    let ids = recorded_ids("mcp-resolve-");
     for id in &ids {
         let case = Recorded::named(id);
         let recorded = server_output(&case.stdout);
         let expected = at(&recorded, "/0/result/content/0/text").expect("a reply");
         assert_eq!(write::pretty(&server(&case)), write::pretty(expected), "{id}");
     }
-    assert!(ids.len() >= 4, "{}", ids.len());
+    assert!(ids.len() >= 7, "{}", ids.len());
 }
 
 #[test]
@@ -355,10 +362,19 @@ fn each_rule_decides_what_it_says_lists_in_its_order_and_opens_only_what_it_list
 }
 
 #[test]
-fn a_phrase_in_a_script_without_spaces_asks_instead_of_loading_or_skipping() {
-    for entry in [closed("r", &["写文章"], &[]), closed("r", &["bake bread"], &["写文章"])] {
+fn phrases_in_scripts_without_spaces_decide_like_any_other() {
+    use ReasonCode as R;
+    let rows: [(Entry, &str, ReasonCode); 6] = [
+        (closed("r", &["写文章"], &[]), "请写 文章", R::SingleApprovedAttachmentClearlyApplies),
+        (closed("r", &["写文章"], &[]), "不要写文章", R::AmbiguousScope),
+        (closed("r", &["写文章"], &[]), "bake bread", R::ClosedWorldNoMatch),
+        (closed("r", &["bake bread"], &["写文章"]), "写文章", R::ExplicitlyOutsideScope),
+        (closed("r", &["コードレビュー"], &[]), "コードレビューをお願い", R::SingleApprovedAttachmentClearlyApplies),
+        (open("r", &["코드 리뷰"], &[]), "bake bread", R::ApplicabilityUnresolved),
+    ];
+    for (entry, task, reason) in rows {
         let system = workspace(&[entry]);
-        assert_eq!(decide(&system, &request(b"bake bread")).reason(), ReasonCode::AmbiguousScope);
+        assert_eq!(decide(&system, &request(task.as_bytes())).reason(), reason, "{task}");
     }
 }
 
@@ -405,18 +421,93 @@ fn a_missing_password_blocks_a_load_unless_it_was_deferred() {
     }
 }
 
+/// A selection of the first candidate of what is asked now.
+fn first_of(system: &SimSystem, task: &[u8]) -> Selection {
+    let asked = decide(system, &request(task));
+    let plan = asked.selection_plan().expect("an ask");
+    Selection {
+        attachment_id: asked.candidates()[0].attachment_id.clone(),
+        task_digest: plan.task_digest,
+        plan_digest: Some(plan.plan_digest),
+    }
+}
+
 #[test]
-fn no_selection_leads_to_a_load() {
-    let system = workspace(&[open("one", &["draft article"], &[]), open("two", &["draft article"], &[])]);
-    let base = decide(&system, &request(b"draft article"));
-    let selection = Selection {
-        attachment_id: base.candidates()[0].attachment_id.clone(),
-        task_digest: base.selection_plan().unwrap().task_digest,
-        plan_digest: Some(base.selection_plan().unwrap().plan_digest),
+fn a_record_that_changes_while_a_selection_is_looked_at_blocks_it() {
+    let entries = || [open("one", &["draft article"], &[]), open("two", &["draft article"], &[])];
+    let record = |system: &SimSystem| system.arrange(|world| world.content_of("/w/.kdna/attachments.json")).unwrap();
+    let is_record = |event: &CallEvent| event.call == Call::OpenFileBeneath && event.at.ends_with("attachments.json");
+    for change in [false, true] {
+        let system = workspace(&entries());
+        let selection = first_of(&system, b"draft article");
+        let changed = [record(&system), b"\n".to_vec()].concat();
+        let (opens, seen) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (counter, changes) = (opens.clone(), seen.clone());
+        system.set_hook(move |world, event| {
+            if is_record(event) && counter.fetch_add(1, Ordering::SeqCst) == 1 && change {
+                changes.fetch_add(1, Ordering::SeqCst);
+                world.set_content("/w/.kdna/attachments.json", &changed).unwrap();
+            }
+            HookAction::Proceed
+        });
+        let chosen = decide(&system, &ResolveRequest { selection: Some(selection), ..request(b"draft article") });
+        let expected =
+            if change { ReasonCode::SelectionBindingChanged } else { ReasonCode::ExplicitTaskAttachmentSelection };
+        assert_eq!((chosen.reason(), chosen.selected().is_some()), (expected, !change));
+        assert_eq!((opens.load(Ordering::SeqCst), seen.load(Ordering::SeqCst)), (2, usize::from(change)));
+    }
+}
+
+#[test]
+fn a_selection_is_blocked_by_what_its_own_snapshot_or_password_lacks() {
+    let entries = [open("locked", &["draft article"], &[]), open("two", &["draft article"], &[])];
+    let system = workspace(&entries);
+    let selection = first_of(&system, b"draft article");
+    let with = |defer_password| ResolveRequest {
+        selection: Some(selection.clone()),
+        defer_password,
+        ..request(b"draft article")
     };
-    let chosen = decide(&system, &ResolveRequest { selection: Some(selection), ..request(b"draft article") });
-    assert_eq!(chosen.reason(), ReasonCode::SelectionBindingChanged);
-    assert_eq!(chosen.candidates(), base.candidates());
+    let blocked = decide(&system, &with(false));
+    assert_eq!((blocked.reason(), roles(&blocked)), (ReasonCode::AuthorizationRequired, vec!["locked"]));
+    assert_eq!(decide(&system, &with(true)).reason(), ReasonCode::ExplicitTaskAttachmentSelection);
+    // What a skip lists was never verified: the selection of a named attachment verifies it.
+    let task = format!("bake bread att_{:024}", 0);
+    let system = workspace(&[closed("one", &["draft article"], &[])]);
+    let named = Selection {
+        attachment_id: format!("att_{:024}", 0),
+        task_digest: Digest::of(task.as_bytes()),
+        plan_digest: None,
+    };
+    let request = ResolveRequest { selection: Some(named), ..request(task.as_bytes()) };
+    assert_eq!(decide(&system, &request).reason(), ReasonCode::ExplicitTaskAttachmentSelection);
+    let path = format!("/w/.kdna/assets/sha256-{}.kdna", Digest::of(b"0 one").hex());
+    system.arrange(|world| world.remove(&path)).unwrap();
+    let blocked = decide(&system, &request);
+    assert_eq!((blocked.reason(), roles(&blocked)), (ReasonCode::SnapshotMissing, vec!["one"]));
+}
+
+#[test]
+fn only_a_name_that_stands_for_itself_names_an_attachment() {
+    let system = workspace(&[open("one", &["draft article"], &[])]);
+    let id = format!("att_{:024}", 0);
+    for (task, named) in [
+        (format!("bake {id}"), true),
+        (format!("({id})"), true),
+        (format!("bake\u{200b}{id}-now"), true),
+        (format!("bake {id}0"), false),
+        (format!("写{id}"), false),
+        (format!("_{id}"), false),
+        (format!("bake {}", id.to_uppercase()), false),
+        (format!("x{id} and {id}"), true),
+    ] {
+        let selection =
+            Selection { attachment_id: id.clone(), task_digest: Digest::of(task.as_bytes()), plan_digest: None };
+        let chosen = decide(&system, &ResolveRequest { selection: Some(selection), ..request(task.as_bytes()) });
+        let expected =
+            if named { ReasonCode::ExplicitTaskAttachmentSelection } else { ReasonCode::SelectionReceiptRequired };
+        assert_eq!(chosen.reason(), expected, "{task:?}");
+    }
 }
 
 #[test]

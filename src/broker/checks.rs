@@ -80,10 +80,10 @@ const fn step<S: System>(
 impl<S: System> Broker<S> {
     /// The sequence of a load. `workspace-resolve` takes the steps marked so, in the same order.
     ///
-    /// The stages `ledger`, `selection`, `consent-time` and `policy-allows` have no row yet: the documents that they judge
-    /// (approval ledger, delivered receipts, consent 0.2.0, managed policy) do not exist yet. A managed policy that is
+    /// The stages `ledger`, `consent-time` and `policy-allows` have no row yet: the documents that they judge
+    /// (approval ledger, consent 0.2.0, managed policy) do not exist yet. A managed policy that is
     /// there all the same is refused in `managed-policy`, never ignored.
-    pub const SEQUENCE: [Step<S>; 27] = [
+    pub const SEQUENCE: [Step<S>; 28] = [
         step(Stage::Cwd, Acquire, true, load::cwd),
         step(Stage::Root, Check, true, load::root),
         step(Stage::Containment, Acquire, true, load::containment),
@@ -94,6 +94,7 @@ impl<S: System> Broker<S> {
         step(Stage::ManagedPolicy, Check, false, load::managed_policy),
         step(Stage::Resolve, Acquire, true, load::resolve),
         step(Stage::ResolutionBinding, Acquire, true, load::resolution_binding),
+        step(Stage::Selection, Check, false, load::selection),
         step(Stage::AuthorizationSource, Acquire, false, load::authorization_source),
         step(Stage::ConsentRead, Acquire, false, load::consent_read),
         step(Stage::ConsentShape, Acquire, false, load::consent_shape),

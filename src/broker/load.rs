@@ -1,10 +1,12 @@
 //! The steps of a load, one function each, in the order of `checks.rs`. A step takes what earlier steps proved and adds
 //! its own proof; the message for the host is made from proofs alone, so there is no second way to deliver.
 
+use crate::broker::place::FoundRecord;
+use crate::broker::receipts::{Receipt, Reservation};
 use crate::broker::{Answer, Broker, Profile, Selection, Task, adoption};
 use crate::capability::secret::{AuthorizationSource, Secret};
 use crate::capability::snapshot::{self, SealedSnapshot};
-use crate::capability::workspace::{self, Found, RecordBytes, SearchFault};
+use crate::capability::workspace::{self, RecordBytes};
 use crate::consent::binding::{ConsentLease, Coordinates};
 use crate::consent::document::Consent;
 use crate::delegate::contract::ResolveRequest;
@@ -14,7 +16,7 @@ use crate::foundation::load_plan::LoadPlan;
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::record::{Attachment, Record};
 use crate::foundation::refusal::{Reason, Refusal, Stage};
-use crate::foundation::resolution::{Authorization, Decision, Resolution};
+use crate::foundation::resolution::{Authorization, Decision, ReasonCode, Resolution};
 use crate::journal::OperationId;
 use crate::system::{Cancel, Enforcement, System};
 
@@ -51,14 +53,9 @@ pub struct Load<'a, S: System> {
     pub(super) lease: Option<ConsentLease>,
     snapshot: Option<SealedSnapshot<S>>,
     plan: Option<LoadPlan>,
+    receipt: Option<Reservation>,
     secret: Option<Secret>,
     capsule: Option<Capsule>,
-}
-
-/// The nearest record, as first read.
-pub(super) struct FoundRecord<S: System> {
-    pub(super) place: Found<S>,
-    pub(super) bytes: RecordBytes,
 }
 
 impl<'a, S: System> Load<'a, S> {
@@ -85,6 +82,7 @@ impl<'a, S: System> Load<'a, S> {
             lease: None,
             snapshot: None,
             plan: None,
+            receipt: None,
             secret: None,
             capsule: None,
         }
@@ -173,6 +171,7 @@ pub(super) fn resolve<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> 
             .selection
             .map(|chosen| (chosen.attachment_id.clone(), chosen.task_digest.clone(), chosen.plan_digest.clone())),
         defer_password: broker.authorization.is_some(),
+        hardened: broker.hardened,
     };
     let reply =
         broker.delegate.resolve(&broker.system, &found.place.directory, request, task.as_bytes(), load.cancel)?;
@@ -220,6 +219,25 @@ fn selected_attachment(resolution: &Resolution, record: &RecordBytes) -> Result<
         })
         .cloned()
         .ok_or_else(|| Reason::AttachmentChanged.into())
+}
+
+/// A selection is for one task, once. It stays held until the load is delivered or has failed.
+pub(super) fn selection<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Step {
+    let resolution = proved(load.resolution.as_ref())?;
+    let (Some(chosen), ReasonCode::ExplicitTaskAttachmentSelection) = (load.selection, resolution.reason()) else {
+        return Ok(Flow::Continue);
+    };
+    let Task::Text(task) = load.task else { return Err(Reason::TaskNotUtf8.into()) };
+    let found = load.found()?;
+    let plan = chosen.plan_digest.as_deref().map(|plan| Digest::parse(plan).ok_or(Reason::Internal)).transpose()?;
+    load.receipt = Some(broker.receipts.reserve(Receipt {
+        workspace: found.place.workspace.clone(),
+        attachment: proved(load.attachment.as_ref())?.id.clone(),
+        task: Digest::of(task.as_bytes()),
+        plan,
+        record: found.bytes.digest,
+    })?);
+    Ok(Flow::Continue)
 }
 
 pub(super) fn authorization_source<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Step {
@@ -275,8 +293,16 @@ pub(super) fn snapshot_seal<S: System>(broker: &Broker<S>, load: &mut Load<'_, S
     let path = proved(snapshot::place(&attachment.asset))?;
     let snapshot =
         SealedSnapshot::seal(&broker.system, &load.found()?.place.directory, &path, attachment.asset.digest)?;
+    if broker.hardened && !is_own_snapshot(broker, load.found()?, &snapshot) {
+        return Err(Reason::SnapshotNotOwn.into());
+    }
     load.snapshot = Some(snapshot);
     Ok(Flow::Continue)
+}
+
+fn is_own_snapshot<S: System>(broker: &Broker<S>, found: &FoundRecord<S>, snapshot: &SealedSnapshot<S>) -> bool {
+    workspace::is_own(&broker.system, snapshot.facts())
+        && workspace::is_own_directory(&broker.system, &found.place.directory, &snapshot::directory())
 }
 
 pub(super) fn plan<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Step {
@@ -373,35 +399,9 @@ pub(super) fn journal<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> 
 }
 
 pub(super) fn deliver<S: System>(_: &Broker<S>, load: &mut Load<'_, S>) -> Step {
-    proved(load.message.as_ref()).map(|_| Flow::Continue)
-}
-
-impl<S: System> Broker<S> {
-    /// The nearest record from `start` up to the root, read once; `None` if there is none.
-    pub(super) fn find_record(&self, start: &RelativePath) -> Result<Option<FoundRecord<S>>, Refusal> {
-        let root = self.root.handle();
-        let found = workspace::nearest_record(&self.system, root, start).map_err(|fault| match fault {
-            SearchFault::KdnaDirectory => Reason::KdnaDirectoryInvalid,
-            SearchFault::Directory(_) => Reason::CwdUnavailable,
-            SearchFault::RecordFile | SearchFault::Uninspectable(_) => Reason::RecordFileInvalid,
-        })?;
-        let Some(place) = found else { return Ok(None) };
-        let bytes = workspace::read_record(&self.system, &place.directory, &RelativePath::default());
-        Ok(Some(FoundRecord { bytes: bytes.map_err(|_| Reason::RecordFileInvalid)?, place }))
+    proved(load.message.as_ref())?;
+    if let Some(receipt) = load.receipt.take() {
+        receipt.spend();
     }
-
-    /// A record found in a home directory is no project authority.
-    pub(super) fn guard_home(&self, found: &FoundRecord<S>) -> Result<(), Refusal> {
-        if self.homes.is_home(found.place.identity) { Err(Reason::RecordInHome.into()) } else { Ok(()) }
-    }
-
-    /// The record at its place beneath the pinned root still has the bytes first read. It is looked up anew from the
-    /// root: a replaced directory is a change too.
-    pub(super) fn record_unchanged(&self, found: &FoundRecord<S>, stage: Stage) -> Result<(), Refusal> {
-        let now = workspace::read_record(&self.system, self.root.handle(), &found.place.workspace);
-        match now {
-            Ok(now) if now.digest == found.bytes.digest => Ok(()),
-            _ => Err(Refusal::new(Reason::RecordChanged).at(stage)),
-        }
-    }
+    Ok(Flow::Continue)
 }

@@ -5,6 +5,8 @@ pub mod approval;
 pub mod checks;
 mod load;
 mod operations;
+mod place;
+mod receipts;
 mod rows;
 mod start;
 

@@ -2,6 +2,7 @@
 //! start; a missing consent or journal does not, each load then says so.
 
 use crate::broker::checks::{Checks, Enforced};
+use crate::broker::receipts::Receipts;
 use crate::capability::home::Homes;
 use crate::capability::root::PinnedRoot;
 use crate::capability::state;
@@ -29,6 +30,8 @@ pub struct Settings {
     pub state_directory: Option<String>,
     /// `HOME`.
     pub home: Option<String>,
+    /// `--hardened`: doubts that the contract overlooks count (docs/contract/resolver.md).
+    pub hardened: bool,
 }
 
 /// A started broker: the pinned root and everything else that a load is judged by.
@@ -42,6 +45,8 @@ pub struct Broker<S: System> {
     pub(super) delegate: Delegate<S>,
     pub(super) journal: Option<Journal<S>>,
     pub(super) checks: Box<dyn Checks>,
+    pub(super) hardened: bool,
+    pub(super) receipts: Receipts,
 }
 
 impl<S: System> Broker<S> {
@@ -68,6 +73,8 @@ impl<S: System> Broker<S> {
             delegate,
             journal,
             checks: Box::new(Enforced),
+            hardened: settings.hardened,
+            receipts: Receipts::default(),
             system,
         };
         broker.journal_start();

@@ -126,11 +126,13 @@ fn without_line_end(content: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::{PasswordFault, Secret};
+    use crate::system::sim::SimSystem;
 
     fn password(content: &[u8]) -> Result<Vec<u8>, PasswordFault> {
-        let mut buffer = Secret::buffer();
-        let filled = content.len().min(buffer.len());
-        buffer[..filled].copy_from_slice(&content[..filled]);
+        let mut buffer = Secret::buffer(&SimSystem::new(1));
+        let room = buffer.as_mut_slice();
+        let filled = content.len().min(room.len());
+        room[..filled].copy_from_slice(&content[..filled]);
         Secret::new(buffer, filled).map(|secret| secret.expose().to_vec())
     }
 

@@ -14,6 +14,11 @@ pub fn place(asset: &AssetReference) -> Option<RelativePath> {
     RelativePath::parse(&format!("{KDNA}/{}", asset.snapshot))
 }
 
+/// Where the snapshots of a workspace lie below it.
+pub fn directory() -> RelativePath {
+    RelativePath::parse(&format!("{KDNA}/assets")).unwrap_or_default()
+}
+
 /// A sealed copy of a snapshot whose digest is the approved one.
 pub struct SealedSnapshot<S: System> {
     sealed: S::Sealed,
@@ -31,6 +36,11 @@ impl<S: System> SealedSnapshot<S> {
             return Err(Refusal::new(Reason::SnapshotChanged).at(Reason::SnapshotUnreadable.stage()));
         }
         Ok(Self { sealed, digest, facts, path: path.clone() })
+    }
+
+    /// The file's facts when it was sealed.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     /// The sealed bytes.

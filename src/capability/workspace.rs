@@ -137,6 +137,27 @@ pub fn read_beneath<S: Observe>(
     Ok((bytes, before))
 }
 
+/// Whether a file or directory is the user's own, root included, and nobody else may write it.
+pub fn is_own<S: Observe>(system: &S, facts: &Facts) -> bool {
+    facts.owner == system.user() && facts.mode & 0o022 == 0
+}
+
+/// The same for a directory beneath a held one, judged through its descriptor.
+pub fn is_own_directory<S: Observe>(system: &S, directory: &S::Directory, path: &RelativePath) -> bool {
+    let held = system.open_directory_beneath(directory, path);
+    held.and_then(|held| system.directory_facts(&held)).is_ok_and(|facts| is_own(system, &facts))
+}
+
+/// The same for a record that was read, and the `.kdna` that it lies in.
+pub fn is_own_record<S: Observe>(
+    system: &S,
+    root: &S::Directory,
+    workspace: &RelativePath,
+    record: &RecordBytes,
+) -> bool {
+    is_own(system, &record.facts) && is_own_directory(system, root, &workspace.join(&relative(KDNA)))
+}
+
 /// A path made of literals or validated names.
 fn relative(path: &str) -> RelativePath {
     RelativePath::parse(path).unwrap_or_default()

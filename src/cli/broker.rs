@@ -1,6 +1,6 @@
 //! `kdna-broker`: the server, the consent question and the demonstration.
 
-use crate::broker::{Broker, VERSION};
+use crate::broker::{Broker, Settings, VERSION};
 #[cfg(feature = "runtime")]
 use crate::cli::demo;
 use crate::cli::environment::Environment;
@@ -39,12 +39,12 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
     }
 }
 
-const SERVE: Options = Options { flags: &[], values: &["--tool-names"], repeatable: &[], flags_once: true };
+const SERVE: Options = Options { flags: &["--hardened"], values: &["--tool-names"], repeatable: &[], flags_once: true };
 
 fn serve(environment: &Environment, words: &[String]) -> Outcome {
     let arguments = match SERVE.parse(words) {
         Ok(arguments) if arguments.positionals().is_empty() => arguments,
-        Ok(_) => return Outcome::usage("Usage: kdna-broker mcp [--tool-names dotted|portable]"),
+        Ok(_) => return Outcome::usage("Usage: kdna-broker mcp [--tool-names dotted|portable] [--hardened]"),
         Err(text) => return Outcome::usage(&text),
     };
     let Some(tool_names) = ToolNames::parse(arguments.value("--tool-names").unwrap_or("dotted")) else {
@@ -53,7 +53,7 @@ fn serve(environment: &Environment, words: &[String]) -> Outcome {
     let Ok(signals) = EndSignals::block() else {
         return Outcome::failed("Error: [platform_unsupported] The process could not be prepared: signals.".to_owned());
     };
-    match start(environment) {
+    match start(environment, arguments.has("--hardened")) {
         Ok(broker) => {
             let options = ServeOptions { tool_names, server_version: VERSION.to_owned() };
             let watcher = move |stop: &dyn Fn(u8)| end_on_signal(signals, stop);
@@ -81,11 +81,12 @@ fn end_on_signal(signals: EndSignals, stop: &dyn Fn(u8)) {
     signals::exit_after(LAST_MESSAGE, status)
 }
 
-fn start(environment: &Environment) -> Result<Broker<OsSystem>, Refusal> {
+fn start(environment: &Environment, hardened: bool) -> Result<Broker<OsSystem>, Refusal> {
     os::start::check_platform().map_err(|_| Reason::KernelTooOld)?;
     let system = OsSystem::new();
     let delegate = delegate(&system, environment)?;
-    Broker::start(system, environment.settings.clone(), delegate)
+    let settings = Settings { hardened, ..environment.settings.clone() };
+    Broker::start(system, settings, delegate)
 }
 
 /// The runtime that the environment names: an external one where pins are given, else the embedded one.

@@ -33,6 +33,7 @@ impl Environment {
                 authorization_file: variable("KDNA_MCP_AUTHORIZATION_FILE"),
                 state_directory: variable("KDNA_BROKER_STATE_DIR"),
                 home: variable("HOME"),
+                hardened: false,
             },
         }
     }

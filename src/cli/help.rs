@@ -9,8 +9,9 @@ kdna: judgment assets attached to one project
                          Approve one exact asset for one workspace. --preview shows what would be approved and changes nothing.
   attachments [--cwd DIR] [--workspace-root DIR]
                          Print the nearest attachment record.
-  resolve --cwd DIR [--workspace-root DIR] (--task-stdin | --task-file FILE)
-                         Decide one task: load, ask, skip or block.
+  resolve --cwd DIR [--workspace-root DIR] (--task-stdin | --task-file FILE) [--hardened]
+          [--select-attachment ID --selection-task-digest DIGEST --selection-plan-digest DIGEST --selection-approved]
+                         Decide one task: load, ask, skip or block. --hardened asks where a word denies or restricts.
   plan-load FILE [--has-password] [--entitlement-status STATUS]
                          What a load of this asset would need.
   load FILE [--profile index|compact|scenario|full] [--password-stdin]
@@ -30,7 +31,7 @@ Exit: 0 done, 1 failed or invalid, 2 refused or not understood, 3 not loadable n
 pub(crate) const BROKER: &str = "\
 kdna-broker: hands a project's judgment asset to an agent host only where a person allowed it
 
-  mcp [--tool-names dotted|portable]
+  mcp [--tool-names dotted|portable] [--hardened]
                          Serve the three workspace tools on standard input and output (what a host starts).
   consent request --host ID --processor NAME [--profile index|compact|scenario|full] [--attachment ID]
                   [--host-root DIR] [--cwd DIR] [--details]

@@ -19,7 +19,7 @@ use crate::foundation::text;
 use crate::system::{Cancel, Fault, System};
 
 const OPTIONS: Options = Options {
-    flags: &["--task-stdin", "--selection-approved", "--defer-password-authorization"],
+    flags: &["--task-stdin", "--selection-approved", "--defer-password-authorization", "--hardened"],
     values: &[
         "--cwd",
         "--workspace-root",
@@ -54,8 +54,7 @@ pub(crate) fn resolve<S: System>(system: &S, environment: &Environment, words: &
         Source::Stdin(bytes) => (TaskSource::Stdin, bytes),
         Source::File(file) => (TaskSource::File, read_file(system, file)?),
     };
-    task::text_of(&bytes, source)
-        .map_err(|refusal| Refusal::labelled(Reason::InputUnreadable, refusal.message().to_owned()))?;
+    task::text_of(&bytes, source).map_err(|refusal| refused(refusal.message()))?;
     let located =
         workspace::locate(system, cwd, arguments.value("--workspace-root"), environment.settings.home.as_deref());
     let Ok(located) = located else {
@@ -69,6 +68,7 @@ pub(crate) fn resolve<S: System>(system: &S, environment: &Environment, words: &
         absolute_root: located.root.as_str().to_owned(),
         selection,
         defer_password: arguments.has("--defer-password-authorization"),
+        hardened: arguments.has("--hardened"),
     };
     let reply = Delegate::embedded().resolve(system, &located.directory, request, &bytes, &Cancel::new())?;
     Ok(print(&reply.value))

@@ -121,6 +121,7 @@ fn resolve(request: &ResolveRequest, task: &[u8]) -> Reply {
         task_source: TaskSource::Stdin,
         selection: selection(request)?,
         defer_password: request.defer_password,
+        hardened: request.hardened,
     };
     resolver::resolve(&system, &directory, &order, &Embedded)
         .map(|document| (document, 0))

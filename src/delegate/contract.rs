@@ -38,6 +38,8 @@ pub struct ResolveRequest {
     pub selection: Option<(String, String, Option<String>)>,
     /// Whether a missing password defers instead of blocking.
     pub defer_password: bool,
+    /// Whether doubts that the contract overlooks count (docs/contract/resolver.md).
+    pub hardened: bool,
 }
 
 /// What a plan depends on besides the bytes.
@@ -125,6 +127,7 @@ impl ResolveRequest {
             ("selection_task_digest", Value::from(task)),
             ("selection_plan_digest", Value::from(plan)),
             ("defer_password", Value::from(self.defer_password)),
+            ("hardened", Value::from(self.hardened)),
         ])
     }
 
@@ -144,6 +147,7 @@ impl ResolveRequest {
             absolute_root: details.get("absolute_root")?.as_str()?.to_owned(),
             selection,
             defer_password: details.get("defer_password")?.as_bool()?,
+            hardened: details.get("hardened")?.as_bool()?,
         })
     }
 }
@@ -220,6 +224,7 @@ mod tests {
                 absolute_root: "/w/\"x\"".into(),
                 selection: Some(("att_000000000000000000000001".into(), "sha256:0".into(), None)),
                 defer_password: true,
+                hardened: true,
             }),
             Request::PlanLoad(PlanRequest { source_path: Some("/a".into()), ..PlanRequest::default() }),
             Request::Load(LoadRequest {

@@ -48,6 +48,9 @@ pub const VERSION_UNITS: usize = 128;
 /// UTF-16 code units of a role in an MCP reply.
 pub const ROLE_UNITS: usize = 512;
 
+/// Delivered one-task selections that a server remembers; a further one is refused.
+pub const RECEIPTS: usize = 1024;
+
 /// One inbound MCP line.
 pub const FRAME_BYTES: usize = 1_048_576;
 /// One outbound MCP message.

@@ -187,12 +187,14 @@ catalogue! {
     KdnaDirectoryInvalid = "kdna_directory_invalid", WorkspaceContractInvalid, RecordSearch, "The workspace attachment directory is invalid.", ".kdna must be a real directory.";
     RecordFileInvalid = "record_file_invalid", WorkspaceContractInvalid, RecordSearch, "The workspace attachment record is invalid.", ".kdna/attachments.json must be a readable regular file on the same file system.";
     RecordInHome = "record_in_home", WorkspaceHomeAmbiguous, HomeGuard, "The home-level .kdna directory cannot act as project attachment authority.", "Attach assets to a project directory, not to the home directory.";
+    RecordNotOwn = "record_not_own", WorkspaceContractInvalid, RecordSearch, "The workspace attachment record is invalid.", "In hardened mode .kdna and .kdna/attachments.json must be yours and writable by nobody else.";
     TaskNotUtf8 = "task_not_utf8", TaskInputInvalid, TaskText, "The task input is not valid UTF-8.", "Send the task as well-formed Unicode text.";
     RecordChanged = "record_changed", WorkspaceBindingChanged, BindingAgain, "The approved workspace attachment changed during loading.", "Ask again; if nobody changed the attachments, look at who writes to .kdna.";
     AttachmentChanged = "attachment_changed", WorkspaceBindingChanged, ResolutionBinding, "The approved workspace attachment changed during loading.", "The resolution does not agree with the record: ask again.";
     ScopeChanged = "scope_changed", WorkspaceBindingChanged, BindingAgain, "The approved workspace attachment changed during loading.", "The attachment's scope changed: ask again.";
     SnapshotChanged = "snapshot_changed", WorkspaceBindingChanged, SnapshotAgain, "The approved workspace attachment changed during loading.", "The stored asset is not the approved one: attach it again.";
     SnapshotUnreadable = "snapshot_unreadable", WorkspaceBindingChanged, SnapshotSeal, "The approved workspace attachment changed during loading.", "The stored asset cannot be read safely: attach it again.";
+    SnapshotNotOwn = "snapshot_not_own", WorkspaceBindingChanged, SnapshotSeal, "The approved workspace attachment changed during loading.", "In hardened mode .kdna/assets and the stored asset must be yours and writable by nobody else.";
     CapsuleForeign = "capsule_foreign", WorkspaceBindingChanged, CapsuleIdentity, "The approved workspace attachment changed during loading.", "The runtime delivered another asset than the approved one; nothing was handed over.";
 
     // --- the delegated runtime (docs/contract/runtime.md)
@@ -205,6 +207,8 @@ catalogue! {
     TaskRefused = "task_refused", RuntimeRejected, Resolve, "The pinned KDNA CLI rejected the request.", "Send a task that is not blank.";
     RuntimeOutputRefused = "runtime_output_refused", RuntimeOutputInvalid, Load, "The pinned KDNA CLI returned invalid output.", "The runtime's reply is not the document that the contract describes.";
     ResolutionRefused = "resolution_refused", ResolverContractInvalid, ResolverContract, "The official resolver returned an invalid contract.", "The resolver's reply is not the document that the contract describes.";
+    SelectionSpent = "selection_spent", SelectionReceiptSpent, Selection, "The one-task selection was used before.", "A selection holds for one delivery: put the task in other words and choose again.";
+    SelectionsFull = "selections_full", SelectionReceiptSpent, Selection, "No further one-task selection can be used in this session.", "Restart the server: it remembers 1024 used selections and forgets none.";
     SandboxIncomplete = "sandbox_incomplete", SandboxUnavailable, Load, "The runtime sandbox could not be set up.", "Run 'kdna-broker mcp --verbose' to see which measure failed.";
     PinsCoordinateInvalid = "pins_coordinate_invalid", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "KDNA_BROKER_RUNTIME_PINS must be the absolute, normal path of a runtime-pins document; unset it to use the embedded runtime.";
     PinsNotPrivate = "pins_not_private", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "The runtime pins must be a regular file of yours with mode 0600 in a directory of yours with mode 0700, reached without symbolic links.";

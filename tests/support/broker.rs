@@ -14,7 +14,7 @@ use kdna_broker::foundation::path::RelativePath;
 use kdna_broker::foundation::record::Record;
 use kdna_broker::foundation::refusal::Refusal;
 use kdna_broker::foundation::value::Value;
-use kdna_broker::runtime::resolver::{self, NotAnAsset, TaskSource};
+use kdna_broker::runtime::resolver::{self, NotAnAsset, Selection, TaskSource};
 use kdna_broker::runtime::{self, InputKind, LoadProfile, PlanInput};
 use kdna_broker::system::sim::{SimOrder, SimSystem, World};
 use kdna_broker::system::{Cancel, ChildFault, ChildReport, Enforcement, Observe};
@@ -85,6 +85,7 @@ pub(crate) fn settings() -> Settings {
         authorization_file: None,
         state_directory: Some("/state".into()),
         home: Some("/home/person".into()),
+        hardened: false,
     }
 }
 
@@ -127,8 +128,13 @@ pub(crate) fn script(system: &SimSystem, order: &SimOrder<'_>) -> Result<ChildRe
                 absolute_root: request.absolute_root.clone(),
                 task: order.input,
                 task_source: TaskSource::Stdin,
-                selection: None,
+                selection: request.selection.as_ref().map(|(id, task, plan)| Selection {
+                    attachment_id: id.clone(),
+                    task_digest: Digest::parse(task).unwrap(),
+                    plan_digest: plan.as_ref().map(|plan| Digest::parse(plan).unwrap()),
+                }),
                 defer_password: request.defer_password,
+                hardened: request.hardened,
             };
             (resolver::resolve(system, order.directory.unwrap(), &question, &inspector).ok(), 0)
         }

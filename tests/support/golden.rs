@@ -10,7 +10,7 @@ use super::documents::{
     at, command_layout, command_output, differences, parse, server_layout, server_output, short, with,
 };
 use super::tree::{Entry, copy, read_entry, replace_all, tree, tree_faults};
-use kdna_broker::foundation::digest::Digest;
+use kdna_broker::foundation::digest::{self, Digest};
 use kdna_broker::foundation::json::write;
 use kdna_broker::foundation::value::Value;
 use std::collections::BTreeMap;
@@ -279,6 +279,7 @@ impl<'a> Stage<'a> {
         let mut stage = Stage { case, scratch, root, laid: BTreeMap::new(), rewrites: Vec::new() };
         stage.rewrites = stage.root_rewrites();
         stage.rebind();
+        stage.rewrites.extend(stage.plan_rewrite());
         stage.laid = tree(&stage.root);
         stage
     }
@@ -315,6 +316,34 @@ impl<'a> Stage<'a> {
         }
     }
 
+    /// A selection's plan digest binds the root: recomputed here where it is the one of the recorded answer's plan.
+    fn plan_rewrite(&self) -> Option<(String, String)> {
+        let recorded = fs::read(self.case.folder.join("stdout")).expect("stdout");
+        let (answer, task) = match self.case.program {
+            Program::Owner => (command_output(&recorded), self.case.input.clone()?),
+            Program::Broker => {
+                let call = parse(self.case.input.as_ref()?)?;
+                let task = at(&call, "/params/arguments/task")?.as_str()?.as_bytes().to_vec();
+                (at(&server_output(&recorded), "/0/result/content/0/text/resolution")?.clone(), task)
+            }
+        };
+        let record = Digest::of(&fs::read(self.root.join("ws/.kdna/attachments.json")).ok()?);
+        let candidates = digest::of_document(answer.get("candidates")?)?;
+        let plan = |root: &str| {
+            digest::of_document(&Value::object([
+                ("document_type", Value::from("kdna.workspace-selection-plan")),
+                ("schema_version", Value::from("0.3.0")),
+                ("workspace_root", answer.get("workspace_root").cloned().unwrap_or(Value::Null)),
+                ("absolute_workspace_root", Value::from(format!("{root}/ws"))),
+                ("task_digest", Value::from(Digest::of(&task))),
+                ("record_digest", Value::from(record)),
+                ("candidate_set_digest", Value::from(candidates)),
+            ]))
+        };
+        let old = plan(&format!("{RECORDED_BASE}/{}", self.case.id))?.hex();
+        Some((old, plan(&self.root_text())?.hex()))
+    }
+
     fn rewrite(&self, bytes: &[u8]) -> Vec<u8> {
         self.rewrites
             .iter()
@@ -322,7 +351,8 @@ impl<'a> Stage<'a> {
     }
 
     fn place(&self, text: &str) -> String {
-        text.replace("{ROOT}", &self.root_text())
+        let text = text.replace("{ROOT}", &self.root_text());
+        String::from_utf8(self.rewrite(text.as_bytes())).expect("text")
     }
 
     fn run(&self) -> (super::command::Finished, Option<String>) {
@@ -348,8 +378,7 @@ impl<'a> Stage<'a> {
 
     /// What the case sends, with paths of this place.
     pub(crate) fn input(&self) -> Option<Vec<u8>> {
-        let old = format!("{RECORDED_BASE}/{}", self.case.id);
-        self.case.input.as_ref().map(|input| replace_all(input, old.as_bytes(), self.root_text().as_bytes()))
+        self.case.input.as_ref().map(|input| self.rewrite(input))
     }
 
     /// The case's program with these arguments, in its directory and environment.

@@ -13,6 +13,8 @@ pub(super) struct Verdict<'a> {
     pub(super) reason: ReasonCode,
     /// In the order in which the rule lists them.
     pub(super) candidates: Vec<&'a Attachment>,
+    /// The enabled attachments that one of their own exclusions fits without doubt, whatever else fits.
+    pub(super) excluded: Vec<&'a Attachment>,
 }
 
 /// One enabled attachment and what its phrases say.
@@ -21,6 +23,7 @@ struct Evaluated<'a> {
     attachment: &'a Attachment,
     says: Says,
     uncertain: bool,
+    excluded: bool,
     open_world: bool,
 }
 
@@ -34,7 +37,7 @@ enum Says {
 }
 
 impl<'a> Evaluated<'a> {
-    fn of(task: &Task, attachment: &'a Attachment) -> Self {
+    fn of(task: &Task<'_>, attachment: &'a Attachment) -> Self {
         let scope = &attachment.scope;
         let all = |phrases: &[String], polarity| -> Vec<Assessment> {
             phrases.iter().map(|phrase| assess(task, phrase, polarity)).collect()
@@ -55,6 +58,7 @@ impl<'a> Evaluated<'a> {
             attachment,
             says,
             uncertain: pro.iter().chain(&against).any(|found| found.matched && found.uncertain),
+            excluded: against.iter().any(|found| found.matched && !found.uncertain),
             open_world: scope.matching_policy == MatchingPolicy::OpenWorldAsk,
         }
     }
@@ -85,7 +89,7 @@ impl<'a> Evaluated<'a> {
 }
 
 /// Applies the rules to all enabled attachments; the first that fits decides.
-pub(super) fn evaluate<'a>(task: &Task, attachments: &'a [Attachment]) -> Verdict<'a> {
+pub(super) fn evaluate<'a>(task: &Task<'_>, attachments: &'a [Attachment]) -> Verdict<'a> {
     let all: Vec<Evaluated<'a>> =
         attachments.iter().filter(|attachment| attachment.enabled).map(|one| Evaluated::of(task, one)).collect();
     let list = |belongs: fn(&Evaluated<'a>) -> bool| -> Vec<&'a Attachment> {
@@ -109,7 +113,7 @@ pub(super) fn evaluate<'a>(task: &Task, attachments: &'a [Attachment]) -> Verdic
         () if negative.is_empty() => (ReasonCode::ClosedWorldNoMatch, closed),
         () => (ReasonCode::NoApplicableAttachment, [negative, closed].concat()),
     };
-    Verdict { reason, candidates }
+    Verdict { reason, candidates, excluded: list(|one| one.excluded) }
 }
 
 /// The excluded attachments that have the same role as one that applies.

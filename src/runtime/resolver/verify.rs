@@ -1,8 +1,9 @@
 //! Verifies the snapshots that a resolution lists: the approved bytes, a valid asset, the approved identity. Opens beneath
 //! the workspace, reads each snapshot once, keeps only the facts.
 
+use super::ResolveRequest;
 use crate::capability::snapshot;
-use crate::capability::workspace::read_beneath;
+use crate::capability::workspace::{is_own, is_own_directory, read_beneath};
 use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::load_plan::LoadPlan;
@@ -41,6 +42,8 @@ pub(super) struct Verifier<'a, S: Observe> {
     system: &'a S,
     directory: &'a S::Directory,
     workspace: &'a RelativePath,
+    /// Whether only what is the user's own, and nobody else may write, is accepted.
+    own: bool,
     inspector: &'a dyn Inspector,
     plans: HashMap<Digest, Result<LoadPlan, ReasonCode>>,
 }
@@ -49,10 +52,11 @@ impl<'a, S: Observe> Verifier<'a, S> {
     pub(super) fn new(
         system: &'a S,
         directory: &'a S::Directory,
-        workspace: &'a RelativePath,
+        request: &'a ResolveRequest<'_>,
         inspector: &'a dyn Inspector,
     ) -> Self {
-        Self { system, directory, workspace, inspector, plans: HashMap::new() }
+        let (workspace, own) = (&request.workspace, request.hardened);
+        Self { system, directory, workspace, own, inspector, plans: HashMap::new() }
     }
 
     pub(super) fn verify(&mut self, asset: &AssetReference) -> Result<Verified, ReasonCode> {
@@ -75,15 +79,21 @@ impl<'a, S: Observe> Verifier<'a, S> {
     fn plan(&self, asset: &AssetReference) -> Result<LoadPlan, ReasonCode> {
         let path = snapshot::place(asset).ok_or(ReasonCode::AssetInvalid)?;
         let path = self.workspace.join(&path);
-        let (bytes, _) = match read_beneath(self.system, self.directory, &path, limits::SNAPSHOT_BYTES) {
+        let (bytes, facts) = match read_beneath(self.system, self.directory, &path, limits::SNAPSHOT_BYTES) {
             Ok(read) => read,
             Err(Fault::NotFound) => return Err(ReasonCode::SnapshotMissing),
             Err(_) => return Err(ReasonCode::AssetInvalid),
         };
+        if self.own && !(is_own(self.system, &facts) && self.holds_own_assets()) {
+            return Err(ReasonCode::AssetInvalid);
+        }
         if Digest::of(&bytes) != asset.digest {
             return Err(ReasonCode::SnapshotDigestMismatch);
         }
         let plan = self.inspector.plan(&bytes).map_err(|_| ReasonCode::AssetInvalid)?;
         LoadPlan::check(plan).map_err(|_| ReasonCode::AssetInvalid)
+    }
+    fn holds_own_assets(&self) -> bool {
+        is_own_directory(self.system, self.directory, &self.workspace.join(&snapshot::directory()))
     }
 }

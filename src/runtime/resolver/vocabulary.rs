@@ -1,66 +1,80 @@
 //! The tokens of a task, arranged so that a phrase costs about its own length and not the task's: a record of a mebibyte
 //! against a task of 64 KiB is no way to keep the resolver busy. Says only what comparing one by one would say.
 
+use super::patterns::Patterns;
 use super::phrase::LONG_TOKEN_UNITS;
+use super::sequence::{Sequence, characters};
 use crate::foundation::text;
-use std::collections::{BTreeSet, HashSet};
-
-/// Bytes of the pieces by which most tokens are told apart without a search. A long token has at least as many.
-const PIECE: usize = LONG_TOKEN_UNITS;
+use std::cell::{Cell, OnceCell};
+use std::collections::{HashMap, HashSet};
 
 /// The tokens of one task.
 pub(super) struct Vocabulary {
-    all: HashSet<String>,
-    long: HashSet<String>,
-    /// How long the long ones are, in bytes.
-    lengths: BTreeSet<usize>,
+    /// Each token's number.
+    numbers: HashMap<String, u32>,
+    /// The tokens in order, as numbers.
+    order: Sequence,
+    steps: Cell<u64>,
+    near: OnceCell<Near>,
+}
+
+/// The long tokens, for comparing approximately.
+struct Near {
     /// How they begin.
     beginnings: HashSet<Vec<u16>>,
-    /// Every piece of them, for a first look.
-    pieces: HashSet<[u8; PIECE]>,
     /// All of them, separated by what no token holds.
-    joined: String,
+    joined: Sequence,
+    /// Each of them as something to look for.
+    words: Patterns,
 }
 
 impl Vocabulary {
     pub(super) fn of(tokens: &[String]) -> Self {
-        let all: HashSet<String> = tokens.iter().cloned().collect();
-        let long: HashSet<String> = all.iter().filter(|token| is_long(token)).cloned().collect();
-        Self {
-            lengths: long.iter().map(String::len).collect(),
-            beginnings: long.iter().map(|token| beginning(token)).collect(),
-            pieces: long.iter().flat_map(|token| pieces(token)).collect(),
-            joined: long.iter().map(String::as_str).collect::<Vec<_>>().join(" "),
-            all,
-            long,
-        }
+        let mut numbers = HashMap::new();
+        let order: Vec<u32> = tokens
+            .iter()
+            .map(|token| {
+                let new = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+                *numbers.entry(token.clone()).or_insert(new)
+            })
+            .collect();
+        Self { numbers, order: Sequence::of(order), steps: Cell::new(0), near: OnceCell::new() }
     }
 
-    /// Whether every one of these tokens stands somewhere in the task.
-    pub(super) fn has_all(&self, tokens: &[String]) -> bool {
-        tokens.iter().all(|token| self.all.contains(token))
+    /// Where these tokens stand in the task for the first time, one after the other.
+    pub(super) fn position(&self, tokens: &[String]) -> Option<usize> {
+        let numbers = tokens.iter().map(|token| {
+            self.steps.set(self.steps.get() + 1);
+            self.numbers.get(token).copied()
+        });
+        self.order.find(numbers.collect::<Option<Vec<u32>>>()?)
     }
 
     /// Whether a long token and a long one of the task contain each other or begin with the same four units.
     pub(super) fn is_near(&self, token: &str) -> bool {
-        is_long(token) && (self.beginnings.contains(&beginning(token)) || self.holds(token) || self.is_held_by(token))
+        is_long(token) && {
+            let near = self.near.get_or_init(|| Near::of(self.numbers.keys()));
+            near.beginnings.contains(&beginning(token))
+                || near.joined.find(characters(token)).is_some()
+                || near.words.any_in(token)
+        }
     }
 
-    /// Whether a token of the task contains this one.
-    fn holds(&self, token: &str) -> bool {
-        pieces(token).all(|piece| self.pieces.contains(&piece)) && self.joined.contains(token)
+    /// How much was looked at so far.
+    pub(super) fn steps(&self) -> u64 {
+        let near = self.near.get().map_or(0, |near| near.joined.steps() + near.words.steps());
+        self.steps.get() + self.order.steps() + near
     }
+}
 
-    /// Whether this token contains one of the task's.
-    fn is_held_by(&self, token: &str) -> bool {
-        let starts = token.char_indices().filter(|(start, _)| {
-            let piece = token.as_bytes().get(*start..).and_then(<[u8]>::first_chunk::<PIECE>);
-            piece.is_some_and(|piece| self.pieces.contains(piece))
-        });
-        starts.into_iter().any(|(start, _)| {
-            let fits = self.lengths.range(..=token.len() - start);
-            fits.into_iter().any(|length| token.get(start..start + length).is_some_and(|part| self.long.contains(part)))
-        })
+impl Near {
+    fn of<'a>(tokens: impl Iterator<Item = &'a String>) -> Self {
+        let long: Vec<&str> = tokens.map(String::as_str).filter(|token| is_long(token)).collect();
+        Self {
+            beginnings: long.iter().map(|token| beginning(token)).collect(),
+            joined: Sequence::of(long.iter().flat_map(|token| characters(token).chain([u32::from(' ')]))),
+            words: Patterns::of(long),
+        }
     }
 }
 
@@ -70,10 +84,6 @@ fn is_long(token: &str) -> bool {
 
 fn beginning(token: &str) -> Vec<u16> {
     token.encode_utf16().take(LONG_TOKEN_UNITS).collect()
-}
-
-fn pieces(token: &str) -> impl Iterator<Item = [u8; PIECE]> {
-    token.as_bytes().windows(PIECE).filter_map(|piece| piece.first_chunk().copied())
 }
 
 #[cfg(test)]
