@@ -276,7 +276,11 @@ fn another_writer_is_never_overwritten() {
     let other = Record::empty().to_bytes().unwrap();
     let text = other.clone();
     system.set_hook(move |world, event| {
-        if event.call == Call::CreateFile && event.at.contains("/.attachments-") && !event.at.contains("lock") {
+        if event.call == Call::CreateFile
+            && event.at.contains("/.attachments-")
+            && !event.at.contains("lock")
+            && !event.at.contains("gitignore")
+        {
             world.file(RECORD, 0o600, &text).unwrap();
         }
         HookAction::Proceed

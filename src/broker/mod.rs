@@ -7,6 +7,7 @@ mod load;
 mod operations;
 mod rows;
 mod start;
+pub mod stored;
 
 pub use adoption::VERSION;
 pub use start::{Broker, Settings};

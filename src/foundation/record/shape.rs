@@ -81,7 +81,7 @@ fn attachment(value: &Value, label: &str, index: usize) -> Result<Attachment, Re
     let role = bounded_text(entry.get("role"), &format!("{label}.role"))?;
     let (scope_object, scope) = scope(entry.get("scope"), &format!("{label}.scope"))?;
     let approved_at = policies(entry, label)?;
-    history(entry.get("history"), label, index)?;
+    let history = history(entry.get("history"), label, index)?;
     let scope_digest = digest::of_object(&scope_object).ok_or(Reason::RecordShape)?;
     Ok(Attachment {
         id: id.to_owned(),
@@ -90,6 +90,7 @@ fn attachment(value: &Value, label: &str, index: usize) -> Result<Attachment, Re
         role,
         scope,
         approved_at,
+        history,
         scope_object,
         scope_digest,
         entry: value.clone(),
@@ -104,12 +105,13 @@ fn policies(entry: &Object, label: &str) -> Result<Timestamp, Refusal> {
     Ok(approved_at)
 }
 
-fn history(value: Option<&Value>, label: &str, index: usize) -> Result<(), Refusal> {
+fn history(value: Option<&Value>, label: &str, index: usize) -> Result<Vec<AssetReference>, Refusal> {
+    let mut assets = Vec::new();
     let entries = bounded_array(value, &format!("{label}.history"), limits::ATTACHMENTS)?;
     for (position, value) in entries.iter().enumerate() {
         let place = format!("{label}.history[{position}]");
         let entry = fields(Some(value), &place, &HISTORY_KEYS)?;
-        asset(entry.get("asset"), &format!("{place}.asset"))?;
+        assets.push(asset(entry.get("asset"), &format!("{place}.asset"))?);
         bounded_text(entry.get("role"), &format!("{place}.role"))?;
         // From here on the contract names the place of a former version in one bracket.
         let former = format!("attachments[{index}.history.{position}]");
@@ -117,7 +119,7 @@ fn history(value: Option<&Value>, label: &str, index: usize) -> Result<(), Refus
         policies(entry, &former)?;
         timestamp(entry.get("replaced_at"), &format!("{place}.replaced_at"))?;
     }
-    Ok(())
+    Ok(assets)
 }
 
 fn asset(value: Option<&Value>, label: &str) -> Result<AssetReference, Refusal> {

@@ -78,6 +78,19 @@ impl AttachmentPolicy {
         Self::build(arguments, approval_source)
     }
 
+    /// The policy of an attachment once more, approved anew. Refuses as a new one does: what a host cannot be shown is
+    /// not carried on.
+    pub fn retained(role: &str, scope: &Scope, approval_source: ApprovalSource) -> Result<Self, Refusal> {
+        let arguments = PolicyArguments {
+            role: Some(role),
+            applies_to: &scope.applies_to,
+            does_not_apply_to: &scope.does_not_apply_to,
+            all_workspace: scope.application == Application::AllWorkspace,
+            closed_world: scope.matching_policy == MatchingPolicy::ClosedWorldSkip,
+        };
+        Self::build(&arguments, approval_source)
+    }
+
     /// The approved purpose.
     pub fn role(&self) -> &str {
         &self.role
