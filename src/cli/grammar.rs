@@ -71,11 +71,14 @@ impl Options {
 
     /// The recorded text, and on a second line the option that may have been meant.
     fn unknown(&self, name: &str) -> String {
-        let known = self.flags.iter().chain(self.values).chain(&[JSON_ERRORS]);
+        // The commands that take a flag once are those that do not know this one.
+        let everywhere = [JSON_ERRORS];
+        let everywhere = everywhere.iter().filter(|_| !self.flags_once);
+        let known = self.flags.iter().chain(self.values).chain(everywhere);
         let nearest = known.map(|known| (distance(name, known), known)).min_by_key(|(distance, _)| *distance);
         let shown = display(name, SHOWN);
         match nearest {
-            Some((distance, known)) if distance <= known.len() / 3 => {
+            Some((distance, known)) if distance <= (known.len() / 3).max(2) => {
                 format!("Unknown option: {shown}\nDid you mean {known}?")
             }
             _ => format!("Unknown option: {shown}"),

@@ -14,6 +14,8 @@ mod cleanup;
 mod consent;
 #[cfg(feature = "runtime")]
 mod demo;
+#[cfg(feature = "runtime")]
+mod doctor;
 mod environment;
 mod grammar;
 mod help;

@@ -299,3 +299,98 @@ fn width(character: char) -> usize {
 fn lines(rows: &[String]) -> String {
     rows.iter().map(|row| format!("{row}\n")).collect()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    const HOSTILE: &str = "\u{1b}[2J\r\n  Digest        forged\u{202e}";
+
+    fn record(role: &str, phrase: &str) -> Record {
+        let hex = "0".repeat(64);
+        let text = serde_json::json!({
+            "document_type": "kdna.workspace-attachments",
+            "schema_version": "0.3.0",
+            "workspace": {"root_marker": ".kdna/attachments.json"},
+            "attachments": [{
+                "attachment_id": "att_000000000000000000000001",
+                "asset": {
+                    "id": "kdna:example:review", "version": "1.0.0",
+                    "digest": format!("sha256:{hex}"), "snapshot": format!("assets/sha256-{hex}.kdna"),
+                },
+                "state": "enabled",
+                "role": role,
+                "scope": {
+                    "kind": "workspace", "application": "task_hints", "matching_policy": "open_world_ask",
+                    "authority": "user_approved_routing_hint", "approval_source": "user_explicit",
+                    "applies_to": [phrase], "does_not_apply_to": [],
+                },
+                "resolution_policy": "load_when_clear_ask_when_ambiguous",
+                "update_policy": "explicit_switch_only",
+                "approved_at": "2026-06-01T09:00:00.000Z",
+                "history": [],
+            }],
+        });
+        Record::read(text.to_string().as_bytes()).unwrap()
+    }
+
+    fn assert_harmless(text: &str) {
+        for row in text.lines() {
+            assert!(cells(row) <= 130, "{row}");
+            assert!(!row.chars().any(|character| character.is_control() || character == '\u{202e}'), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn the_table_says_what_is_attached_and_how_it_is_named() {
+        let text = table("ws", &record("change-review", "review the pull request"));
+        let rows: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            rows,
+            [
+                "Workspace ws",
+                "STATE     ASSET                   VERSION   PURPOSE             APPLIES TO              NOT FOR             SINCE",
+                "enabled   kdna:example:review     1.0.0     change-review       review the pull reque…  -                   2026-06-01",
+                "          att_000000000000000000000001",
+                "Next: kdna enable | disable | switch | rollback | remove ID, kdna doctor",
+            ]
+        );
+        let columns = |row: &str| row.find("VERSION").or_else(|| row.find("1.0.0"));
+        assert_eq!(columns(rows[1]), columns(rows[2]));
+    }
+
+    #[test]
+    fn no_text_of_a_record_leaves_its_column_or_reaches_the_terminal_raw() {
+        for role in [HOSTILE, &"写".repeat(500), &"x".repeat(4000), "\\"] {
+            let text = table("ws", &record(role, "review"));
+            assert_harmless(&text);
+            let row = text.lines().nth(2).unwrap();
+            assert!(row.ends_with("  2026-06-01"), "{row}");
+        }
+        let done = changed("Enabled", record(HOSTILE, HOSTILE).attachments()[0].entry(), Some(HOSTILE));
+        assert_harmless(&done);
+        assert!(!done.contains("--cwd"), "a name that cannot be shown is not part of a command");
+    }
+
+    #[test]
+    fn a_continued_row_never_starts_where_a_label_does() {
+        let rows = field("Purpose", &quoted(&format!("{} {HOSTILE}", "x".repeat(200))));
+        assert!(rows.len() > 3 && rows.iter().skip(1).all(|row| row.starts_with(&" ".repeat(LABEL + 2))), "{rows:?}");
+        assert_harmless(&lines(&rows));
+    }
+
+    #[test]
+    fn words_of_a_command_line_are_quoted_for_a_shell() {
+        for (word, shown) in
+            [("a.kdna", "a.kdna"), ("a b", "'a b'"), ("it's", "'it'\\''s'"), ("", "''"), ("$(x)", "'$(x)'")]
+        {
+            assert_eq!(shell_word(word), shown);
+        }
+        let words = ["a b.kdna".to_owned(), "--preview".to_owned()];
+        let digest = Digest::of(b"");
+        let text = confirm_command("attach", &words, digest, false);
+        assert!(text.contains(&format!("kdna attach 'a b.kdna' --yes --consent-digest {digest}\n")), "{text}");
+        assert!(!confirm_command("attach", &[HOSTILE.to_owned()], digest, true).contains('\u{1b}'));
+    }
+}

@@ -154,10 +154,23 @@ impl Record {
     /// Refuses with `record_too_large`, `record_not_json`, `record_migration` (an older version) or `record_shape`,
     /// whose message names the place.
     pub fn read(bytes: &[u8]) -> Result<Self, Refusal> {
+        Self::check(Self::parse(bytes)?)
+    }
+
+    /// Everything that [`Record::read`] would refuse, the first problem of each part. Empty exactly for a record that can
+    /// be read.
+    pub fn problems(bytes: &[u8]) -> Vec<Refusal> {
+        match Self::parse(bytes) {
+            Ok(document) => shape::problems(&document),
+            Err(refusal) => vec![refusal],
+        }
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Value, Refusal> {
         if u64::try_from(bytes.len()).map_or(true, |length| length > limits::RECORD_BYTES) {
             return Err(Reason::RecordTooLarge.into());
         }
-        let document = read_strict(bytes, limits::RECORD_DEPTH).map_err(|fault| match fault {
+        read_strict(bytes, limits::RECORD_DEPTH).map_err(|fault| match fault {
             JsonFault::DuplicateKey => {
                 Refusal::labelled(Reason::RecordNotJson, "Workspace attachment record holds a key twice.")
             }
@@ -165,8 +178,7 @@ impl Record {
                 Refusal::labelled(Reason::RecordNotJson, "Workspace attachment record is not valid UTF-8.")
             }
             _ => Refusal::new(Reason::RecordNotJson),
-        })?;
-        Self::check(document)
+        })
     }
 
     /// A record without attachments.

@@ -28,6 +28,11 @@ pub(super) fn clear<S: System>(storage: &Storage<'_, S>) {
     }
 }
 
+/// The process that made a temporary of a change of a record, by the temporary's name.
+pub fn temporary_owner(name: &str) -> Option<u32> {
+    owner(name, &STEMS).or_else(|| owner(name, &[SNAPSHOT_STEM]))
+}
+
 /// The process that made a temporary: `<stem>-<pid>-<16 hexadecimal digits>.tmp`.
 fn owner(name: &str, stems: &[&str]) -> Option<u32> {
     let (rest, random) = name.strip_suffix(".tmp")?.rsplit_once('-')?;

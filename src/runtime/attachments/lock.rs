@@ -87,7 +87,7 @@ fn clear_dead<S: System>(system: &S, kdna: &S::Directory) -> Result<(), Refusal>
         Err(_) => return Err(Reason::RecordLocked.into()),
     };
     // Whoever finds this holds the advisory lock, so an owner that would hold it is gone, whoever has its process id now.
-    if !held_the_advisory(&bytes) && owner(&bytes).is_none_or(|id| system.process_exists(id)) {
+    if !is_stale(system, &bytes) {
         return Err(Reason::RecordLocked.into());
     }
     let stale = temporary_name(system, ".attachments-lock-stale")?;
@@ -115,6 +115,11 @@ fn owner(bytes: &[u8]) -> Option<u32> {
     let id = read_strict(bytes, limits::POLICY_DEPTH).ok()?.get("pid")?.as_number()?;
     let whole = id.fract() == 0.0 && (1.0..=f64::from(i32::MAX)).contains(&id);
     if whole { format!("{id}").parse().ok() } else { None }
+}
+
+/// Whether what a published lock says lets the next change of the record clear it away.
+pub fn is_stale<S: System>(system: &S, bytes: &[u8]) -> bool {
+    held_the_advisory(bytes) || owner(bytes).is_some_and(|id| !system.process_exists(id))
 }
 
 /// Takes the published lock back if it is still ours; looks once more if the system stumbles.

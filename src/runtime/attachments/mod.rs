@@ -16,7 +16,10 @@ mod transaction;
 
 pub use cleanup::{CleanupPlan, cleanup, preview_cleanup};
 pub use inventory::Stored;
+pub use leftovers::temporary_owner;
+pub use lock::is_stale;
 pub use policy::{AttachmentPolicy, PolicyArguments};
 pub use proposal::{Proposal, attached};
+pub use storage::IGNORED;
 pub use switching::{Former, Switch, SwitchRequest};
 pub use transaction::{attach, remove, rollback, set_enabled, switch};

@@ -12,8 +12,8 @@ use crate::system::{Fault, Kind, System};
 const ASSETS: &str = "assets";
 const RECORD_NAME: &str = "attachments.json";
 const GITIGNORE: &str = ".gitignore";
-/// What must never be committed by accident, in the contract's order.
-const IGNORED: [&str; 7] = [
+/// The lines of `.kdna/.gitignore`: what must never be committed by accident, in the contract's order.
+pub const IGNORED: [&str; 7] = [
     "/.gitignore",
     "/assets/",
     "/attachments.json",
