@@ -225,7 +225,7 @@ fn changed_and_missing_copies_are_named() {
 #[test]
 fn texts_of_the_record_deceive_nobody() {
     let clone = Clone::sound();
-    let escaped: String = HOSTILE.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+    let escaped: String = HOSTILE.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect::<Vec<_>>().concat();
     clone.rewrite(|text| {
         text.replace("change-review", &format!("x{escaped}")).replace("write documentation", &format!("y{escaped}"))
     });

@@ -17,6 +17,7 @@ use crate::foundation::refusal::Refusal;
 use crate::foundation::text::display;
 use crate::foundation::value::Value;
 use crate::system::{Fault, System};
+use std::fmt::Write as _;
 
 const OPTIONS: Options =
     Options { flags: &[], values: &["--cwd", "--workspace-root"], repeatable: &[], flags_once: false };
@@ -92,7 +93,7 @@ pub(crate) fn run<S: System>(system: &S, environment: &Environment, words: &[Str
             record::examine(system, located, &kdna, &mut findings);
         }
     }
-    Ok(report(located.as_ref().map(|located| located.root.as_str()), findings))
+    Ok(report(located.as_ref().map(|located| located.root.as_str()), &findings))
 }
 
 /// The nearest directory upwards that has anything called `.kdna`, whatever it is.
@@ -115,7 +116,7 @@ fn home<S: System>(system: &S, environment: &Environment, located: &Located<S>, 
     }
 }
 
-fn report(root: Option<&str>, findings: Findings) -> Outcome {
+fn report(root: Option<&str>, findings: &Findings) -> Outcome {
     let refused = findings.found.iter().any(|finding| finding.refused);
     let listed = findings.found.iter().map(|finding| {
         Value::object([
@@ -132,7 +133,7 @@ fn report(root: Option<&str>, findings: Findings) -> Outcome {
         ("findings", Value::Array(listed.collect())),
         ("more_findings", Value::from(findings.more)),
     ]);
-    let outcome = Outcome::document(&document).shown_as(text(root, &findings));
+    let outcome = Outcome::document(&document).shown_as(text(root, findings));
     if refused { outcome.exiting(REFUSED) } else { outcome }
 }
 
@@ -146,7 +147,8 @@ fn text(root: Option<&str>, findings: &Findings) -> String {
     }
     for finding in &findings.found {
         let mark = if finding.refused { "refused" } else { "note" };
-        text += &format!("  {mark:8}{}\n          {}\n          {}\n", finding.place, finding.problem, finding.remedy);
+        let _ = writeln!(text, "  {mark:8}{}", finding.place);
+        let _ = writeln!(text, "          {}\n          {}", finding.problem, finding.remedy);
     }
     if findings.more {
         text += "  There is more; repair these first.\n";

@@ -40,6 +40,7 @@ impl Outcome {
 
     /// A document, and what a person at a terminal reads instead.
     #[must_use]
+    #[cfg_attr(not(feature = "runtime"), allow(dead_code))] // only commands about attachments have such a text
     pub(crate) fn shown_as(self, text: String) -> Self {
         Self { for_people: Some(text), ..self }
     }

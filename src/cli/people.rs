@@ -297,7 +297,7 @@ fn width(character: char) -> usize {
 }
 
 fn lines(rows: &[String]) -> String {
-    rows.iter().map(|row| format!("{row}\n")).collect()
+    rows.iter().flat_map(|row| [row.as_str(), "\n"]).collect()
 }
 
 #[cfg(test)]
