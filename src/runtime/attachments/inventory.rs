@@ -30,15 +30,22 @@ pub(super) enum Found {
     Irregular { snapshot_name: bool },
 }
 
-/// Counts the entries. A directory that cannot be listed counts as one unknown, blocked entry: it is no reason to keep an
-/// attachment that a person removes.
+/// Bytes of snapshots that a count reads in all; a hostile workspace could otherwise keep a command for hours.
+const READ: u64 = 1 << 30;
+
+/// Counts the entries. What lies here is no reason to keep an attachment that a person removes: a directory that cannot be
+/// listed counts as one unknown, blocked entry, and snapshots beyond the bytes that a count reads count as blocked.
 pub(super) fn count<S: System>(storage: &Storage<'_, S>) -> Stored {
     let mut stored = Stored::default();
     let Ok(names) = storage.system().list(storage.assets()) else {
         return Stored { unknown: 1, blocked: 1, ..stored };
     };
+    let mut read = 0_u64;
     for name in names {
-        match look(storage, &name) {
+        let size = storage.system().look_beneath(storage.assets(), &entry(&name)).map_or(0, |facts| facts.size);
+        read = read.saturating_add(size.min(limits::SNAPSHOT_BYTES));
+        let found = if read > READ { Found::Damaged } else { look(storage, &name) };
+        match found {
             Found::Snapshot(_) => stored.managed += 1,
             Found::Damaged | Found::Irregular { snapshot_name: true } => stored.blocked += 1,
             Found::Unknown => stored.unknown += 1,
