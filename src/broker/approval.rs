@@ -2,6 +2,7 @@
 //! to be; the facts come from the workspace and the asset, never from whoever asks.
 
 use crate::capability::home::Homes;
+use crate::capability::private_file;
 use crate::capability::root::PinnedRoot;
 use crate::capability::snapshot::{self, SealedSnapshot};
 use crate::capability::workspace::{self, Located, RecordBytes};
@@ -18,7 +19,7 @@ use crate::foundation::load_plan::LoadPlan;
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::record::{Attachment, Record};
 use crate::foundation::refusal::{Reason, Refusal};
-use crate::system::{Cancel, NoTerminal, System};
+use crate::system::{Cancel, Kind, NoTerminal, System};
 
 /// What the person's command line says.
 #[derive(Clone, Debug)]
@@ -59,6 +60,7 @@ pub enum Approval {
 pub struct Question<S: System> {
     draft: ConsentDraft,
     workspace: Located<S>,
+    host_root: PinnedRoot<S>,
     record: RecordBytes,
 }
 
@@ -73,8 +75,8 @@ impl<S: System> Question<S> {
         let attachment = choose(&Record::read(&record.bytes)?, request.attachment)?;
         let plan = plan(system, &workspace, &attachment)?;
         let host_root = host_root(system, request, &workspace)?;
-        let draft = ConsentDraft::new(facts(request, &workspace, host_root, &attachment, &plan))?;
-        Ok(Self { draft, workspace, record })
+        let draft = ConsentDraft::new(facts(request, &workspace, host_root.path().clone(), &attachment, &plan))?;
+        Ok(Self { draft, workspace, host_root, record })
     }
 
     /// The text that the person sees.
@@ -90,8 +92,8 @@ impl<S: System> Question<S> {
     /// Asks on the person's terminal, and stores an allowance in the file. What changed while the person was reading is
     /// refused with `approval_binding_changed`.
     pub fn ask(self, system: &S, file: &AbsolutePath, details: bool) -> Result<Approval, Refusal> {
-        // Looked at first: nobody is asked for what could not be stored.
-        let target = ConsentFile::create(system, file)?;
+        // Looked at first: nobody is asked for what could not be stored, and nothing is made for what is declined.
+        judge_place(system, file, &self.host_root)?;
         match system.ask(&self.text(details)) {
             Err(NoTerminal) => return Ok(Approval::NoTerminal),
             Ok(answer) if !prompt::allows(&answer) => return Ok(Approval::Declined),
@@ -104,6 +106,7 @@ impl<S: System> Question<S> {
         self.workspace.assert_unchanged(system)?;
         let mut random = [0; 16];
         system.random(&mut random).map_err(|_| Reason::WriteFailed)?;
+        let target = ConsentFile::create(system, file)?;
         let bytes = self.draft.facts(document::nonce(random)).bytes();
         Ok(Approval::Allowed { consent: target.install(system, &bytes)? })
     }
@@ -152,14 +155,26 @@ fn host_root<S: System>(
     system: &S,
     request: &ApprovalRequest<'_>,
     workspace: &Located<S>,
-) -> Result<AbsolutePath, Refusal> {
+) -> Result<PinnedRoot<S>, Refusal> {
     let root = match request.host_root {
         None => workspace.root.clone(),
         Some(text) => PinnedRoot::canonical_cwd(system, text)?,
     };
     let homes = Homes::find(system, request.home)?;
-    PinnedRoot::pin(system, Some(root.as_str()), &homes, request.state)?;
-    Ok(root)
+    PinnedRoot::pin(system, Some(root.as_str()), &homes, request.state)
+}
+
+/// Whether an allowance could be stored there and a server would read it there; makes nothing.
+fn judge_place<S: System>(system: &S, file: &AbsolutePath, host_root: &PinnedRoot<S>) -> Result<(), Refusal> {
+    let (directory, _) = file.split_last().ok_or(Reason::ConsentCoordinate)?;
+    if host_root.holds(system, &directory) {
+        return Err(Reason::ConsentPlaceInWorkspace.into());
+    }
+    private_file::judge_place(system, &directory).map_err(|_| Reason::ConsentDirectoryInsecure)?;
+    match system.look(file) {
+        Ok(facts) if facts.kind == Kind::Directory => Err(Reason::ConsentFileInvalid.into()),
+        _ => Ok(()),
+    }
 }
 
 fn facts<S: System>(

@@ -140,24 +140,41 @@ pub fn judge<S: Observe>(system: &S, facts: &Facts, kind: Kind) -> Result<(), Pr
 
 /// Every directory above must belong to root or this user and be writable by nobody else, sticky directories excepted.
 pub fn judge_ancestors<S: Observe>(system: &S, path: &AbsolutePath) -> Result<(), PrivateFault> {
-    for ancestor in path.ancestors().skip(1) {
-        let facts = system.look(&ancestor)?;
-        let owned = facts.owner == 0 || facts.owner == system.user();
-        let closed = facts.mode & 0o022 == 0 || facts.mode & 0o1000 != 0;
-        if facts.kind != Kind::Directory || !owned || !closed {
-            return Err(PrivateFault::InsecureAncestor);
-        }
-    }
-    Ok(())
+    path.ancestors().skip(1).try_for_each(|ancestor| judge_ancestor(system, &ancestor))
 }
 
-/// Creates a private directory in a held one if it is absent, and opens it.
+fn judge_ancestor<S: Observe>(system: &S, ancestor: &AbsolutePath) -> Result<(), PrivateFault> {
+    let facts = system.look(ancestor)?;
+    let owned = facts.owner == 0 || facts.owner == system.user();
+    let closed = facts.mode & 0o022 == 0 || facts.mode & 0o1000 != 0;
+    let fits = facts.kind == Kind::Directory && owned && closed;
+    if fits { Ok(()) } else { Err(PrivateFault::InsecureAncestor) }
+}
+
+/// Judges the place of a private directory that is there or is to be made; makes nothing.
+pub fn judge_place<S: Observe>(system: &S, path: &AbsolutePath) -> Result<(), PrivateFault> {
+    match system.look(path) {
+        Ok(_) => return PrivateDirectory::open(system, path).map(|_| ()),
+        Err(Fault::NotFound) => {}
+        Err(fault) => return Err(fault.into()),
+    }
+    let missing = |above: &AbsolutePath| system.look(above) == Err(Fault::NotFound);
+    path.ancestors().skip_while(missing).try_for_each(|above| judge_ancestor(system, &above))
+}
+
+/// Creates a private directory, and what is missing above it, with mode 0700, and opens it. Nothing is made in a place
+/// that would then be refused.
 pub fn make_private<S: System>(system: &S, path: &AbsolutePath) -> Result<PrivateDirectory<S>, PrivateFault> {
+    judge_place(system, path)?;
+    make_missing(system, path)
+}
+
+fn make_missing<S: System>(system: &S, path: &AbsolutePath) -> Result<PrivateDirectory<S>, PrivateFault> {
     if let Some((parent, name)) = path.split_last() {
         match system.look(path) {
             Err(Fault::NotFound) => {
                 let parent = match system.open_directory(&parent) {
-                    Err(Fault::NotFound) => make_private(system, &parent)?.directory,
+                    Err(Fault::NotFound) => make_missing(system, &parent)?.directory,
                     other => other?,
                 };
                 match system.make_directory(&parent, name, 0o700) {

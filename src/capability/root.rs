@@ -8,7 +8,7 @@ use crate::foundation::refusal::{Reason, Refusal};
 use crate::system::{Fault, Identity, Kind, Observe};
 
 /// The pinned workspace root: absolute, canonical, a real directory, neither HOME nor a filesystem root, without the
-/// broker's own state inside.
+/// broker's own state inside and not inside that state.
 pub struct PinnedRoot<S: Observe> {
     directory: S::Directory,
     identity: Identity,
@@ -39,6 +39,9 @@ impl<S: Observe> PinnedRoot<S> {
         if root.holds(system, state) {
             return Err(Reason::RootHoldsState.into());
         }
+        if root.lies_in(system, state) {
+            return Err(Reason::RootInsideState.into());
+        }
         Ok(root)
     }
 
@@ -68,6 +71,12 @@ impl<S: Observe> PinnedRoot<S> {
         path.ancestors().any(|above| system.look(&above).is_ok_and(|facts| facts.identity == self.identity))
     }
 
+    /// Whether this root lies in a directory: what writes in it could then change what the directory keeps.
+    fn lies_in(&self, system: &S, directory: &AbsolutePath) -> bool {
+        let Ok(directory) = system.look(directory) else { return false };
+        self.path.ancestors().any(|above| system.look(&above).is_ok_and(|facts| facts.identity == directory.identity))
+    }
+
     /// Whether the path still names the pinned directory; else `host_workspace_root_changed`.
     pub fn assert_unchanged(&self, system: &S) -> Result<(), Refusal> {
         let now = system.open_directory(&self.path).and_then(|directory| system.directory_facts(&directory));
@@ -81,8 +90,7 @@ impl<S: Observe> PinnedRoot<S> {
     /// directory. The last component may not be a link; above it links are followed. `workspace_unavailable`. Opens
     /// nothing for reading.
     pub fn canonical_cwd(system: &S, cwd: &str) -> Result<AbsolutePath, Refusal> {
-        let base = system.working_directory().map_err(|_| Reason::CwdUnavailable)?;
-        let asked = base.resolve(cwd).ok_or(Reason::CwdUnavailable)?;
+        let asked = named(system, cwd).map_err(|_| Reason::CwdUnavailable)?;
         system.canonical_directory(&asked).map_err(|_| Reason::CwdUnavailable.into())
     }
 
@@ -91,6 +99,17 @@ impl<S: Observe> PinnedRoot<S> {
     pub fn contain(&self, canonical: &AbsolutePath) -> Result<RelativePath, Refusal> {
         canonical.below(&self.path).ok_or_else(|| Reason::CwdOutsideRoot.into())
     }
+}
+
+/// The path that a text names: as it stands, or from the process's working directory. Where that directory is gone, what is
+/// absolute can still be named. `..` is read as a person reads it, from the text. [`Fault::Escapes`] for no path.
+pub fn named<S: Observe>(system: &S, text: &str) -> Result<AbsolutePath, Fault> {
+    let base = if text.starts_with('/') {
+        AbsolutePath::parse("/").map_err(|_| Fault::Escapes)?
+    } else {
+        system.working_directory()?
+    };
+    base.resolve(text).ok_or(Fault::Escapes)
 }
 
 fn parse_root(coordinate: Option<&str>) -> Result<AbsolutePath, Refusal> {

@@ -1,6 +1,7 @@
 //! Where the broker keeps its private state: `.local/state/kdna-broker` in the account's home from the password
 //! database, whatever `HOME` or XDG variables say, or what `KDNA_BROKER_STATE_DIR` names.
 
+use crate::capability::home;
 use crate::capability::private_file::{PrivateDirectory, make_private};
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::refusal::{Reason, Refusal};
@@ -16,6 +17,8 @@ pub fn state_path<S: Observe>(system: &S, coordinate: Option<&str>) -> Result<Ab
             .ok_or_else(|| Reason::StateCoordinateInvalid.into());
     }
     let home = system.account_home().ok_or(Reason::StateCoordinateInvalid)?;
+    // Private directories are reached without links, so a home behind one is named by its real path.
+    let home = home::real(system, &home).unwrap_or(home);
     let below = RelativePath::parse(".local/state/kdna-broker").unwrap_or_default();
     Ok(home.join(&below))
 }

@@ -63,7 +63,15 @@ pub fn nearest_record<S: Observe>(
     start: &RelativePath,
 ) -> Result<Option<Found<S>>, SearchFault> {
     for workspace in start.ancestors() {
-        let directory = system.open_directory_beneath(root, &workspace).map_err(SearchFault::Directory)?;
+        let directory = match system.open_directory_beneath(root, &workspace) {
+            // It may be passed but not read: enough to see that it holds nothing.
+            Err(Fault::Denied)
+                if system.look_beneath(root, &workspace.join(&relative(KDNA))) == Err(Fault::NotFound) =>
+            {
+                continue;
+            }
+            other => other.map_err(SearchFault::Directory)?,
+        };
         if holds_record(system, &directory)? {
             let identity = system.directory_facts(&directory).map_err(SearchFault::Directory)?.identity;
             return Ok(Some(Found { workspace, directory, identity }));

@@ -1,6 +1,7 @@
 //! What `attach` and `switch` have in common: how the person approves, the policy they give, the file they name, and the
 //! question. Decides nothing about assets or records.
 
+use crate::capability::root::named;
 use crate::cli::grammar::Arguments;
 use crate::cli::outcome::Outcome;
 use crate::cli::{asset, input};
@@ -109,8 +110,7 @@ pub(crate) fn read_source<S: System>(system: &S, file: &str) -> Result<(Vec<u8>,
         return Err(Outcome::from(Refusal::new(Reason::SourceNotKdna)));
     }
     let unsafe_source = || Outcome::from(Refusal::new(Reason::SourceUnsafe));
-    let base = system.working_directory().map_err(|_| unsafe_source())?;
-    let path = base.resolve(file).ok_or_else(unsafe_source)?;
+    let path = named(system, file).map_err(|_| unsafe_source())?;
     let held = asset::open_named(system, &path).map_err(|_| unsafe_source())?;
     let bytes = system.read(&held, limits::SNAPSHOT_BYTES).map_err(|_| unsafe_source())?;
     let (sealed, digest) = system.seal(&held, limits::SNAPSHOT_BYTES).map_err(|_| unsafe_source())?;

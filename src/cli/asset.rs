@@ -1,6 +1,8 @@
 //! `kdna plan-load | load | inspect | validate`: the file is opened, bounded and sealed here and parsed in the sandboxed
 //! worker. Texts and statuses are the recorded ones (docs/contract/commands.md). Never parses an asset itself.
 
+use crate::capability::home;
+use crate::capability::root::named;
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
 use crate::delegate::Delegate;
@@ -9,6 +11,7 @@ use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::Refusal;
 use crate::foundation::text::display;
+use crate::system::os::streams::Waiting;
 use crate::system::{Cancel, ChildReport, Fault, Kind, System};
 use std::io::Read;
 use zeroize::Zeroizing;
@@ -137,8 +140,7 @@ fn entitlement_status(arguments: &Arguments) -> Result<Option<String>, Outcome> 
 /// command line; the file itself may not be one.
 fn seal_packaged<S: System>(system: &S, file: &str, irregular: &str) -> Result<(S::Sealed, AbsolutePath), Outcome> {
     let missing = || Outcome::usage(&format!("File not found: {}", display(file, limits::TEXT_UNITS)));
-    let base = system.working_directory().map_err(|_| missing())?;
-    let path = base.resolve(file).ok_or_else(missing)?;
+    let path = named(system, file).map_err(|_| missing())?;
     let facts = match system.look(&path) {
         Err(Fault::NotFound | Fault::WrongKind) if irregular == NOT_PACKAGED => return Err(missing()),
         other => other.map_err(|_| Outcome::usage(irregular))?,
@@ -153,14 +155,10 @@ fn seal_packaged<S: System>(system: &S, file: &str, irregular: &str) -> Result<(
     sealed.map(|(sealed, _)| (sealed, path)).map_err(|_| Outcome::usage(irregular))
 }
 
-/// Opens a file by the path that a person typed: links above it are followed once, the file itself is not.
+/// Opens a file by the path that a person typed: links above it are followed, the file itself is not.
 pub(crate) fn open_named<S: System>(system: &S, path: &AbsolutePath) -> Result<S::File, Fault> {
     let (parent, name) = path.split_last().ok_or(Fault::WrongKind)?;
-    let parent = match system.canonical_directory(&parent) {
-        Err(Fault::Link) => system.canonical_directory(&system.resolve_link(&parent)?)?,
-        other => other?,
-    };
-    system.open_file_in(&system.open_directory(&parent)?, name)
+    system.open_file_in(&system.open_directory(&home::real(system, &parent)?)?, name)
 }
 
 /// Remote assets are never fetched: the recorded refusals.
@@ -182,8 +180,8 @@ fn refuse_remote(plan: &ChildReport, arguments: &Arguments) -> Result<(), Outcom
 /// The password from standard input, by the recorded rule: one final line end is dropped, a byte order mark too.
 fn read_password() -> Result<Zeroizing<Vec<u8>>, Outcome> {
     use std::io::IsTerminal;
-    let mut input = std::io::stdin().lock();
-    if input.is_terminal() {
+    let mut input = Waiting(std::io::stdin().lock());
+    if input.0.is_terminal() {
         return Err(Outcome::usage("--password-stdin requires the password to be piped in on stdin."));
     }
     let room = usize::try_from(limits::PASSWORD_FILE_BYTES).unwrap_or_default() + 1;

@@ -11,6 +11,7 @@ use crate::delegate::Delegate;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::display;
 use crate::mcp::{self, ServeOptions, ToolNames};
+use crate::system::os::streams::Waiting;
 use crate::system::os::{self, OsSystem};
 use std::sync::Arc;
 
@@ -47,12 +48,18 @@ fn serve(environment: &Environment, words: &[String]) -> Outcome {
     match start(environment) {
         Ok(broker) => {
             let options = ServeOptions { tool_names, server_version: VERSION.to_owned() };
-            let served = mcp::serve(std::io::stdin(), std::io::stdout(), Arc::new(broker), options);
-            Outcome { exit: served.exit_code(), ..Outcome::default() }
+            let (input, output) = (Waiting(std::io::stdin()), Waiting(std::io::stdout()));
+            match mcp::serve(input, output, Arc::new(broker), options).exit_code() {
+                0 => Outcome::default(),
+                exit => Outcome::error(NOT_SERVED.to_owned(), exit),
+            }
         }
         Err(refusal) => startup_failure(&refusal),
     }
 }
+
+const NOT_SERVED: &str = "Error: The session ended early: its input or output failed, or its reading thread could not be \
+                          started (too many processes or too little memory).";
 
 fn start(environment: &Environment) -> Result<Broker<OsSystem>, Refusal> {
     if cfg!(not(feature = "runtime")) {

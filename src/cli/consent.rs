@@ -8,8 +8,10 @@ use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
 use crate::cli::owner::with_errors;
 use crate::consent::store::{self, ConsentFile};
+use crate::foundation::limits;
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::text::display;
 use crate::system::System;
 use crate::system::os::{self, OsSystem};
 
@@ -99,9 +101,9 @@ fn ask<S: System>(
             "Allowed. The consent {consent} was written.\nGive the server these values:\n  \
              KDNA_MCP_WORKSPACE_ROOT={}\n  KDNA_MCP_HOST_ID={}\n  KDNA_MCP_HOST_PROCESSING_CONSENT_FILE={}\n\
              Take it back with: kdna-broker consent revoke",
-            root.as_str(),
+            display(root.as_str(), limits::PATH_UNITS),
             request.host_id,
-            file.as_str()
+            display(file.as_str(), limits::PATH_UNITS)
         ))),
         Approval::Declined => Ok(Outcome::text("Declined. Nothing was changed.").exiting(DECLINED)),
         Approval::NoTerminal => Ok(Outcome::refused(&Reason::ConsentNoTerminal.into()).exiting(NO_TERMINAL)),

@@ -2,6 +2,7 @@
 //! grammar; nothing is repaired.
 
 use crate::broker::Settings;
+use std::ffi::OsString;
 
 /// Everything that the process was given.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +18,7 @@ pub(crate) struct Environment {
 impl Environment {
     /// Reads the process's own.
     pub(crate) fn read() -> Self {
-        let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        let mut words = std::env::args_os().map(as_text);
         let program = words.next().unwrap_or_default();
         Self {
             program,
@@ -42,5 +43,10 @@ impl Environment {
 /// A variable that is set. One that is not UTF-8 keeps a text that no rule accepts, so that it refuses and is not taken
 /// for unset.
 fn variable(name: &str) -> Option<String> {
-    std::env::var_os(name).map(|value| value.into_string().unwrap_or_else(|_| "\0".to_owned()))
+    std::env::var_os(name).map(as_text)
+}
+
+/// No argument and no variable can hold NUL, and nothing that takes either accepts it.
+fn as_text(word: OsString) -> String {
+    word.into_string().unwrap_or_else(|_| "\0".to_owned())
 }

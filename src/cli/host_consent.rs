@@ -2,13 +2,15 @@
 //! consent`. Takes no draft: the facts come from the workspace.
 
 use crate::broker::approval::{Approval, ApprovalRequest, Question};
-use crate::capability::state;
+use crate::capability::{home, state};
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
 use crate::consent::store::{self, ConsentFile, STATUS_TYPE};
+use crate::foundation::limits;
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::text::display;
 use crate::foundation::value::Value;
 use crate::system::System;
 
@@ -59,9 +61,11 @@ fn file<S: System>(system: &S, environment: &Environment) -> Result<AbsolutePath
         return ConsentFile::<S>::coordinate(text);
     }
     let home = match environment.settings.home.as_deref() {
-        Some(text) => AbsolutePath::parse(text).map_err(|_| Reason::ConsentCoordinate)?,
+        Some(text) => home::parse(text).map_err(|_| Reason::ConsentCoordinate)?,
         None => system.account_home().ok_or(Reason::ConsentCoordinate)?,
     };
+    // Private directories are reached without links, so a home behind one is named by its real path.
+    let home = home::real(system, &home).unwrap_or(home);
     let below = RelativePath::parse(".kdna/host-processing-consent.json").ok_or(Reason::Internal)?;
     Ok(home.join(&below))
 }
@@ -117,7 +121,8 @@ fn ask<S: System>(
             ("consent_path", Value::from(file.as_str())),
         ]))),
         Approval::Allowed { .. } => {
-            Ok(Outcome::text(format!("KDNA Host processing consent approved and written to {}", file.as_str())))
+            let file = display(file.as_str(), limits::PATH_UNITS);
+            Ok(Outcome::text(format!("KDNA Host processing consent approved and written to {file}")))
         }
     }
 }

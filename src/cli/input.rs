@@ -1,5 +1,8 @@
-//! Standard input of the owner's commands: bounded, drained past its limit so that the writer is not cut off.
+//! Standard input of the owner's commands: bounded. A little past its limit is drained so that the writer is not cut off;
+//! input without end is not waited for.
 
+use crate::foundation::limits;
+use crate::system::os::streams::Waiting;
 use std::io::Read;
 
 /// Why it was not taken.
@@ -15,14 +18,14 @@ pub(crate) enum InputFault {
 
 /// Everything on standard input, 1 to `limit` bytes.
 pub(crate) fn read_stdin(limit: u64) -> Result<Vec<u8>, InputFault> {
-    let mut input = std::io::stdin().lock();
+    let mut input = Waiting(std::io::stdin().lock());
     let mut bytes = Vec::new();
     let taken = input.by_ref().take(limit + 1).read_to_end(&mut bytes);
     let length = taken.ok().and_then(|length| u64::try_from(length).ok()).ok_or(InputFault::Unreadable)?;
     match length {
         0 => Err(InputFault::Empty),
         length if length > limit => {
-            let _ = std::io::copy(&mut input, &mut std::io::sink());
+            let _ = std::io::copy(&mut input.take(limits::DRAINED_BYTES), &mut std::io::sink());
             Err(InputFault::TooLarge)
         }
         _ => Ok(bytes),

@@ -66,6 +66,7 @@ pub fn main_entry() -> ExitCode {
 fn prepare_process() -> Result<(), &'static str> {
     os::start::reopen_standard_streams().map_err(|_| "standard streams")?;
     os::start::set_cloexec_everywhere();
+    os::start::take_size_limit_as_error().map_err(|_| "signal mask")?;
     os::start::not_dumpable().map_err(|_| "not dumpable")?;
     os::start::no_core().map_err(|_| "no core file")
 }

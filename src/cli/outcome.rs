@@ -3,7 +3,9 @@
 
 use crate::foundation::json::write;
 use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::text::terminal_text;
 use crate::foundation::value::Value;
+use crate::system::os::streams::Waiting;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -93,12 +95,17 @@ impl Outcome {
         Self { exit, ..self }
     }
 
-    /// Writes and gives the status. A standard output that cannot take the text is a failure.
+    /// Writes and gives the status. A standard output that cannot take the text is a failure. Documents hold texts of
+    /// strangers (a record from a clone, an asset's title): on a terminal nothing in them can steer it.
     pub(crate) fn finish(self) -> ExitCode {
-        let mut output = std::io::stdout().lock();
-        let text = self.for_people.as_ref().filter(|_| output.is_terminal()).unwrap_or(&self.output);
+        let mut output = Waiting(std::io::stdout().lock());
+        let text = if output.0.is_terminal() {
+            terminal_text(self.for_people.as_ref().unwrap_or(&self.output))
+        } else {
+            self.output
+        };
         let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
-        let _ = std::io::stderr().lock().write_all(self.errors.as_bytes());
+        let _ = Waiting(std::io::stderr().lock()).write_all(self.errors.as_bytes());
         if written.is_err() && self.exit == 0 { ExitCode::FAILURE } else { ExitCode::from(self.exit) }
     }
 }

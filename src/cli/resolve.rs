@@ -1,6 +1,7 @@
 //! `kdna resolve`: locates the workspace here, decides in the sandboxed worker beneath it. Prints every decision with exit
 //! 0, `block` included; what cannot be understood is refused with exit 2.
 
+use crate::capability::root::named;
 use crate::capability::workspace;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
@@ -53,7 +54,8 @@ pub(crate) fn resolve<S: System>(system: &S, environment: &Environment, words: &
         Source::Stdin(bytes) => (TaskSource::Stdin, bytes),
         Source::File(file) => (TaskSource::File, read_file(system, file)?),
     };
-    task::text_of(&bytes, source)?;
+    task::text_of(&bytes, source)
+        .map_err(|refusal| Refusal::labelled(Reason::InputUnreadable, refusal.message().to_owned()))?;
     let located =
         workspace::locate(system, cwd, arguments.value("--workspace-root"), environment.settings.home.as_deref());
     let Ok(located) = located else {
@@ -95,8 +97,7 @@ fn read_stdin() -> Result<Vec<u8>, Outcome> {
 }
 
 fn read_file<S: System>(system: &S, file: &str) -> Result<Vec<u8>, Outcome> {
-    let base = system.working_directory().map_err(|_| refused("Task file could not be read safely."))?;
-    let path = base.resolve(file).ok_or_else(|| refused("Task file was not found."))?;
+    let path = named(system, file).map_err(|_| refused("Task file was not found."))?;
     let read = super::asset::open_named(system, &path).and_then(|file| system.read(&file, limits::TASK_BYTES));
     read.map_err(|fault| {
         refused(match fault {

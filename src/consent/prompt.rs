@@ -4,7 +4,7 @@
 //! Foreign text is shown escaped, on its own rows, in quotes where it is somebody's words; a row that continues one never
 //! starts where a label does.
 
-use super::draft::{ConsentDraft, profile_in_words};
+use super::draft::{ConsentDraft, DraftFacts, profile_in_words};
 use crate::foundation::digest::of_root_path;
 use crate::foundation::text::{collapse_whitespace, display, trim};
 
@@ -39,6 +39,7 @@ pub fn question(draft: &ConsentDraft, details: bool) -> String {
     above.extend(field("Asset", &plain(&identity), 1, ""));
     let below = [
         field("Workspace", &middle_cut(plain(facts.workspace.as_str())), 1, ""),
+        host_root(facts),
         field("Handed over", &plain(profile_in_words(&facts.profile).unwrap_or_default()), 1, ""),
         field("Valid", &plain("until you revoke it: kdna-broker consent revoke"), 1, ""),
         field("Copies", &plain("the host may keep what it receives in its transcript"), 1, ""),
@@ -62,6 +63,14 @@ pub fn question(draft: &ConsentDraft, details: bool) -> String {
     rows.extend(vec![String::new(); blank]);
     rows.push(QUESTION.to_owned());
     rows.join("\n")
+}
+
+/// The root that the consent binds, where it is wider than the workspace: the person allows a server for all of it.
+fn host_root(facts: &DraftFacts) -> Vec<String> {
+    if facts.host_root == facts.workspace {
+        return Vec::new();
+    }
+    field("Server root", &middle_cut(plain(facts.host_root.as_str())), 1, "")
 }
 
 /// Gives each field one row and the rest of the rows in turn; the rows, and how many are left.

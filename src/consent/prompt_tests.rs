@@ -213,3 +213,12 @@ fn what_was_asked_is_what_is_written() {
     let processor = crate::consent::check_destination(&consent).unwrap();
     assert!(text.contains(&format!("  Destination  {processor}\n")));
 }
+
+#[test]
+fn a_server_root_wider_than_the_workspace_is_shown() {
+    assert!(!ask(facts()).contains("Server root"), "the same directory is named once");
+    let wider = ask(DraftFacts { workspace: AbsolutePath::parse("/srv/w/inner").unwrap(), ..facts() });
+    assert!(wider.contains("\n  Workspace    /srv/w/inner\n  Server root  /srv/w\n"), "{wider}");
+    let long = AbsolutePath::parse(&format!("/srv/w/{}", "n".repeat(300))).unwrap();
+    assert_unforged(&ask(DraftFacts { workspace: long, ..facts() }), "golden-host", "Example Inference Ltd");
+}

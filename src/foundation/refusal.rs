@@ -176,6 +176,7 @@ catalogue! {
     RootIsHome = "root_is_home", HostRootInvalid, Start, "The KDNA MCP Host workspace root is invalid.", "Choose a project directory below the home directory, not the home directory itself.";
     RootIsFilesystemRoot = "root_is_filesystem_root", HostRootInvalid, Start, "The KDNA MCP Host workspace root is invalid.", "Choose a project directory.";
     RootHoldsState = "root_holds_state", HostRootInvalid, Start, "The KDNA MCP Host workspace root is invalid.", "The broker's private state lies inside this directory: choose a smaller project directory or move the state with KDNA_BROKER_STATE_DIR.";
+    RootInsideState = "root_inside_state", HostRootInvalid, Start, "The KDNA MCP Host workspace root is invalid.", "This directory lies in the broker's private state: choose a project directory elsewhere or move the state with KDNA_BROKER_STATE_DIR.";
     HomeUnresolvable = "home_unresolvable", HostRootInvalid, Start, "The KDNA MCP Host workspace root is invalid.", "Neither HOME nor the account's home can be resolved: set HOME to the account's home directory.";
     StateCoordinateInvalid = "state_coordinate_invalid", StateDirectoryInvalid, Start, "The broker state directory is invalid.", "Set KDNA_BROKER_STATE_DIR to an absolute, normal path outside every workspace, or unset it.";
     StateInsecure = "state_insecure", StateDirectoryInvalid, Start, "The broker state directory is not private.", "It must be a directory of yours with mode 0700, reached without symbolic links.";
@@ -316,6 +317,7 @@ catalogue! {
     ConsentAttachmentAmbiguous = "consent_attachment_ambiguous", HostConsentAttachmentAmbiguous, Consent, "Host processing consent requires exactly one enabled workspace attachment.", "Disable the others or name one with --attachment ID.";
     ConsentNoTerminal = "consent_no_terminal", HostConsentConfirmationUnavailable, Consent, "Host processing consent requires an interactive Allow/Decline confirmation; no terminal is available.", "Run the command in a terminal.";
     ConsentDirectoryInsecure = "consent_directory_insecure", HostConsentParentInsecure, Consent, "The Host processing consent parent directory must be private and symlink-free.", "Make it yours with mode 0700.";
+    ConsentPlaceInWorkspace = "consent_place_in_workspace", HostConsentParentInsecure, Consent, "The Host processing consent parent directory must be private and symlink-free.", "Keep the consent outside the workspace root: name another file in KDNA_MCP_HOST_PROCESSING_CONSENT_FILE.";
     RevocationNotDurable = "revocation_not_durable", StorageFailed, Consent, "The consent was removed, but the removal may not survive a power loss.", "Run 'kdna-broker consent revoke' again.";
 
     // --- command line

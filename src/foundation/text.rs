@@ -84,6 +84,23 @@ pub fn display(text: &str, limit: usize) -> String {
     out
 }
 
+/// A whole text for a terminal: lines stay lines, and everything else that [`display`] would not show is written as JSON
+/// writes it (`\u009b`), so that a printed document stays the same document.
+pub fn terminal_text(text: &str) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character != '\n' && is_deceptive(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
 /// Whether a character can deceive a reader on a terminal: controls, line separators, bidirectional and invisible
 /// formatting, tags, variation selectors, private use, combining marks that stack, unusual spaces.
 pub fn is_deceptive(character: char) -> bool {
@@ -127,6 +144,15 @@ mod tests {
         assert_eq!(display("\\u{1b}", 10), "\\\\u{1b}");
         assert_eq!(display("abcdef", 3), "abc…");
         assert_eq!(display("写文章 é", 10), "写文章 é");
+    }
+
+    #[test]
+    fn a_document_on_a_terminal_is_harmless_and_still_the_same_document() {
+        let printed = "{\n  \"a\": \"é写\u{9b}2J\u{202e}\u{e0041}\\u001b\"\n}\n";
+        let shown = terminal_text(printed);
+        assert_eq!(shown, "{\n  \"a\": \"é写\\u009b2J\\u202e\\udb40\\udc41\\u001b\"\n}\n");
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(read(&shown), read(printed));
     }
 
     #[test]

@@ -213,8 +213,13 @@ impl Server {
 
     /// Sends one line; the newline is added.
     pub(crate) fn send(&mut self, line: &str) {
+        self.send_bytes(line.as_bytes());
+    }
+
+    /// Sends one line that need not be text.
+    pub(crate) fn send_bytes(&mut self, line: &[u8]) {
         let input = self.input.as_mut().expect("an open input");
-        input.write_all(format!("{line}\n").as_bytes()).and_then(|()| input.flush()).expect("the server reads");
+        input.write_all(&[line, b"\n"].concat()).and_then(|()| input.flush()).expect("the server reads");
     }
 
     /// The next line, or `None` if there is none within the time or the server closed its output.

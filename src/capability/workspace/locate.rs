@@ -5,6 +5,7 @@
 
 use super::holds_record;
 use crate::capability::home::Homes;
+use crate::capability::root::named;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::system::{Fault, Identity, Kind, Observe};
@@ -101,8 +102,10 @@ pub fn check_directory<S: Observe>(system: &S, cwd: &str) -> Result<AbsolutePath
 
 /// The real path of a directory that the person named. A link in its place is refused, links above it are resolved.
 fn real_directory<S: Observe>(system: &S, text: &str, label: &'static str) -> Result<AbsolutePath, Refusal> {
-    let here = system.working_directory().map_err(|_| missing(label))?;
-    let path = here.resolve(text).ok_or_else(|| irregular(label))?;
+    let path = named(system, text).map_err(|fault| match fault {
+        Fault::Escapes => irregular(label),
+        _ => missing(label),
+    })?;
     match system.look(&path) {
         Ok(facts) if facts.kind == Kind::Directory => {}
         Err(Fault::NotFound) => return Err(missing(label)),

@@ -15,6 +15,7 @@ mod seal;
 mod seccomp;
 pub mod start;
 mod store;
+pub mod streams;
 mod terminal;
 mod walk;
 mod wire;

@@ -7,6 +7,7 @@
 use super::walk;
 use crate::system::Fault;
 use landlock::{LandlockStatus, RestrictSelf};
+use nix::sys::signal::{SigSet, Signal};
 use rustix::fd::{BorrowedFd, IntoRawFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -32,6 +33,14 @@ pub fn reopen_standard_streams() -> Result<(), Fault> {
 /// Other processes of the same user may not trace this one or read its memory, and it leaves no core file.
 pub fn not_dumpable() -> Result<(), Fault> {
     Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
+}
+
+/// A write beyond the file size limit is an error value, not a signal that ends the process in the middle of a row. Before
+/// any thread is started: each takes the mask of its starter, and so do child processes.
+pub fn take_size_limit_as_error() -> Result<(), Fault> {
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGXFSZ);
+    signals.thread_block().map_err(|errno| Fault::Io(errno as i32))
 }
 
 /// No core file, by limit as well.
