@@ -77,7 +77,12 @@ fn a_row_holds_every_field_and_null_where_nothing_is_known() {
         .asset(Digest::of(b"asset"))
         .consent(Digest::of(b"consent"))
         .policy(Digest::of(b"policy"))
-        .enforcement(Enforcement { landlock: 7, seccomp: true, sealed: true })
+        .enforcement(Enforcement {
+            landlock: 7,
+            seccomp: true,
+            sealed: true,
+            pin: kdna_broker::system::PinKind::Embedded,
+        })
         .attachment("att_000000000000000000000001")
         .and_then(|draft| draft.host("golden-host"))
         .and_then(|draft| draft.processor("Example Inference Ltd"))
@@ -114,7 +119,7 @@ fn a_row_holds_every_field_and_null_where_nothing_is_known() {
     assert_eq!(text(&second, "previous"), Digest::of(preimage).to_string());
     assert_eq!(
         write::compact(second.get("enforcement").unwrap()).unwrap(),
-        "{\"landlock\":7,\"seccomp\":true,\"sealed\":true}"
+        "{\"landlock\":7,\"seccomp\":true,\"sealed\":true,\"pin\":\"embedded\"}"
     );
     let verified = verify(&written).unwrap();
     assert_eq!((verified.rows, verified.head), (2, Some(Digest::of(lines[1].strip_suffix(b"\n").unwrap()))));
@@ -231,6 +236,11 @@ fn verify_refuses_every_row_that_is_not_written_in_its_one_form() {
         ("\"previous\":null", "\"previous\":\"sha256:00\"", Why::Value),
         ("\"enforcement\":null", "\"enforcement\":{\"landlock\":1,\"seccomp\":true}", Why::Value),
         ("\"enforcement\":null", "\"enforcement\":{\"landlock\":1,\"seccomp\":true,\"sealed\":[[1]]}", Why::NotJson),
+        (
+            "\"enforcement\":null",
+            "\"enforcement\":{\"landlock\":1,\"seccomp\":true,\"sealed\":true,\"pin\":true}",
+            Why::Value,
+        ),
         ("{", "x{", Why::NotJson),
         ("}\n", "}x\n", Why::NotJson),
         ("}\n", "}\0\n", Why::NotJson),
@@ -242,6 +252,9 @@ fn verify_refuses_every_row_that_is_not_written_in_its_one_form() {
         assert!(good.contains(from));
         assert_eq!(bad(good.replacen(from, to, 1).as_bytes()), BadRow { number: 1, why }, "{from} -> {to}");
     }
+    let earlier = "\"enforcement\":{\"landlock\":1,\"seccomp\":true,\"sealed\":true}";
+    let earlier = good.replacen("\"enforcement\":null", earlier, 1);
+    assert_eq!(verify(earlier.as_bytes()).unwrap().rows, 1, "rows from before the pin kind stay valid");
     assert_eq!(bad(b"\xff\n").why, Why::NotJson);
     assert_eq!(verify(b"").unwrap().rows, 0);
 }

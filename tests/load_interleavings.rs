@@ -149,7 +149,7 @@ struct Ran {
     entered: Vec<Stage>,
 }
 
-fn run(delegate: Delegate, at: Option<(Stage, Mutation)>, skip: Option<Stage>) -> Ran {
+fn run(delegate: Delegate<SimSystem>, at: Option<(Stage, Mutation)>, skip: Option<Stage>) -> Ran {
     let system = system();
     let (fired, entered) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
     let probe = Probe { system: system.clone(), at, skip, fired: fired.clone(), entered: entered.clone() };
@@ -167,7 +167,7 @@ fn position(stage: Stage) -> usize {
     stages().iter().position(|entry| *entry == stage).unwrap_or_else(|| panic!("{stage} is not in the table"))
 }
 
-type Shape = (&'static str, fn() -> Delegate);
+type Shape = (&'static str, fn() -> Delegate<SimSystem>);
 
 const SHAPES: [Shape; 2] = [("sealed", Delegate::embedded), ("path-bound", Delegate::path_bound)];
 

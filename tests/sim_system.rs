@@ -76,7 +76,8 @@ fn read(system: &SimSystem, path: &str) -> Option<Vec<u8>> {
 }
 
 fn report(output: &[u8]) -> ChildReport {
-    let enforcement = Enforcement { landlock: 1, seccomp: true, sealed: true };
+    let enforcement =
+        Enforcement { landlock: 1, seccomp: true, sealed: true, pin: kdna_broker::system::PinKind::Embedded };
     ChildReport { exit: 0, enforcement, output: output.to_vec(), errors: vec![] }
 }
 

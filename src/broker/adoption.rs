@@ -14,8 +14,12 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The base profile of the embedded runtime.
 const CORE: &str = "kdna-core-profile@0.21.0";
 
+/// The CLI and Core of an external runtime; `None` for the embedded one.
+pub(super) type Runtime<'a> = Option<(&'a str, &'a str)>;
+
 /// Everything that a delivery is made of. Each part is a proof of an earlier step.
 pub(super) struct Delivered<'a> {
+    pub(super) runtime: Runtime<'a>,
     pub(super) resolution: &'a Resolution,
     pub(super) attachment: &'a Attachment,
     pub(super) selection: Option<&'a Selection>,
@@ -27,6 +31,7 @@ pub(super) struct Delivered<'a> {
 /// The document of a delivered load.
 pub(super) fn delivered(parts: &Delivered<'_>) -> Value {
     document(Parts {
+        runtime: parts.runtime,
         adoption: "load",
         resolution: parts.resolution.authorized(),
         scope: Value::Object(parts.attachment.scope_object().clone()),
@@ -40,8 +45,9 @@ pub(super) fn delivered(parts: &Delivered<'_>) -> Value {
 }
 
 /// The document of any other decision.
-pub(super) fn withheld(resolution: &Resolution) -> Value {
+pub(super) fn withheld(resolution: &Resolution, runtime: Runtime<'_>) -> Value {
     document(Parts {
+        runtime,
         adoption: resolution.decision().as_str(),
         resolution: resolution.document().clone(),
         scope: Value::Null,
@@ -54,7 +60,8 @@ pub(super) fn withheld(resolution: &Resolution) -> Value {
     })
 }
 
-struct Parts {
+struct Parts<'a> {
+    runtime: Runtime<'a>,
     adoption: &'static str,
     resolution: Value,
     scope: Value,
@@ -66,11 +73,11 @@ struct Parts {
     judgment_decision: Value,
 }
 
-fn document(parts: Parts) -> Value {
+fn document(parts: Parts<'_>) -> Value {
     Value::object([
         ("document_type", Value::from("kdna.mcp.workspace-adoption")),
         ("schema_version", Value::from("0.3.0")),
-        ("adapter", adapter()),
+        ("adapter", adapter(parts.runtime)),
         ("adoption", Value::from(parts.adoption)),
         ("resolution", parts.resolution),
         ("scope", parts.scope),
@@ -95,12 +102,16 @@ fn one_task_selection(parts: &Delivered<'_>) -> Value {
     }
 }
 
-fn adapter() -> Value {
+fn adapter(runtime: Runtime<'_>) -> Value {
+    let (cli, core) = match runtime {
+        Some((cli, core)) => (cli.to_owned(), core),
+        None => (format!("kdna@{VERSION}"), CORE),
+    };
     Value::object([
         ("name", Value::from("kdna-broker")),
         ("version", Value::from(VERSION)),
-        ("cli", Value::from(format!("kdna@{VERSION}"))),
-        ("core", Value::from(CORE)),
+        ("cli", Value::from(cli)),
+        ("core", Value::from(core)),
     ])
 }
 

@@ -65,15 +65,20 @@ pub struct Question<S: System> {
 }
 
 impl<S: System> Question<S> {
-    /// Gathers the facts. Refuses where there is no workspace, no single enabled attachment, where the stored asset is
-    /// not the approved one, or where the host root would be refused by the server.
+    /// As [`Question::prepare_with`] the embedded runtime.
     pub fn prepare(system: &S, request: &ApprovalRequest<'_>) -> Result<Self, Refusal> {
+        Self::prepare_with(system, &Delegate::embedded(), request)
+    }
+
+    /// Gathers the facts; the asset is looked at by the given runtime. Refuses where there is no workspace, no single enabled attachment, where the stored asset is
+    /// not the approved one, or where the host root would be refused by the server.
+    pub fn prepare_with(system: &S, delegate: &Delegate<S>, request: &ApprovalRequest<'_>) -> Result<Self, Refusal> {
         let workspace =
             workspace::locate(system, request.cwd, None, request.home)?.ok_or(Reason::ConsentWorkspaceMissing)?;
         let here = RelativePath::default();
         let record = workspace::read_record(system, &workspace.directory, &here).map_err(|_| Reason::RecordUnsafe)?;
         let attachment = choose(&Record::read(&record.bytes)?, request.attachment)?;
-        let plan = plan(system, &workspace, &attachment)?;
+        let plan = plan(system, delegate, &workspace, &attachment)?;
         let host_root = host_root(system, request, &workspace)?;
         let draft = ConsentDraft::new(facts(request, &workspace, host_root.path().clone(), &attachment, &plan))?;
         Ok(Self { draft, workspace, host_root, record })
@@ -128,10 +133,15 @@ fn choose(record: &Record, id: Option<&str>) -> Result<Attachment, Refusal> {
 }
 
 /// The plan of the stored asset, whose bytes and identity must be the recorded ones.
-fn plan<S: System>(system: &S, workspace: &Located<S>, attachment: &Attachment) -> Result<LoadPlan, Refusal> {
+fn plan<S: System>(
+    system: &S,
+    delegate: &Delegate<S>,
+    workspace: &Located<S>,
+    attachment: &Attachment,
+) -> Result<LoadPlan, Refusal> {
     let path = snapshot::place(&attachment.asset).ok_or(Reason::Internal)?;
     let snapshot = SealedSnapshot::seal(system, &workspace.directory, &path, attachment.asset.digest)?;
-    let plan = Delegate::embedded().plan(system, &workspace.directory, &snapshot, &Cancel::new())?.value;
+    let plan = delegate.plan(system, &workspace.directory, &snapshot, &Cancel::new())?.value;
     let same = plan.asset_id() == Some(&attachment.asset.id) && plan.asset_version() == Some(&attachment.asset.version);
     if same && plan.is_usable() { Ok(plan) } else { Err(Reason::SnapshotOtherIdentity.into()) }
 }

@@ -166,6 +166,7 @@ pub(super) fn resolve<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> 
     let start = proved(load.start.as_ref())?;
     let request = ResolveRequest {
         workspace: RelativePath::default(),
+        start: below(start, &found.place.workspace)?,
         display_root: start.display_of_ancestor(&found.place.workspace),
         absolute_root: broker.root.path().join(&found.place.workspace).as_str().to_owned(),
         selection: load
@@ -195,6 +196,13 @@ pub(super) fn resolution_binding<S: System>(broker: &Broker<S>, load: &mut Load<
     }
     load.attachment = Some(selected_attachment(resolution, &found.bytes)?);
     Ok(Flow::Continue)
+}
+
+/// Where the caller stands, from the workspace.
+fn below(start: &RelativePath, workspace: &RelativePath) -> Result<RelativePath, Refusal> {
+    let steps = workspace.components().count();
+    let rest: Vec<&str> = start.components().skip(steps).collect();
+    proved(RelativePath::parse(&rest.join("/")))
 }
 
 /// The record's entry for the selected candidate: there, enabled, and equal in role, asset identity and digest.
@@ -346,6 +354,7 @@ pub(super) fn journal<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> 
         return Err(Refusal::new(Reason::CallCancelled).at(Stage::Journal));
     }
     let document = adoption::delivered(&adoption::Delivered {
+        runtime: broker.delegate.pinned_names(),
         resolution: proved(load.resolution.as_ref())?,
         attachment: proved(load.attachment.as_ref())?,
         selection: load.selection,

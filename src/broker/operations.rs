@@ -60,7 +60,8 @@ impl<S: System> Operations for Broker<S> {
         match self.walk(&mut load, false) {
             Ok(None) => load.message.take().ok_or_else(|| Reason::Internal.into()),
             Ok(Some(resolution)) => {
-                let answer = Answer { document: adoption::withheld(&resolution), enforcement: load.enforcement };
+                let document = adoption::withheld(&resolution, self.delegate.pinned_names());
+                let answer = Answer { document, enforcement: load.enforcement };
                 let message = render(&answer)?;
                 self.journal_withheld(&load);
                 Ok(message)

@@ -5,7 +5,7 @@ use crate::broker::checks::{Checks, Enforced};
 use crate::capability::home::Homes;
 use crate::capability::root::PinnedRoot;
 use crate::capability::state;
-use crate::consent::store::ConsentSource;
+use crate::consent::store::{ConsentSource, is_at_or_below};
 use crate::delegate::Delegate;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal};
@@ -39,18 +39,24 @@ pub struct Broker<S: System> {
     pub(super) host_id: Option<String>,
     pub(super) consent: ConsentSource<S>,
     pub(super) authorization: Option<String>,
-    pub(super) delegate: Delegate,
+    pub(super) delegate: Delegate<S>,
     pub(super) journal: Option<Journal<S>>,
     pub(super) checks: Box<dyn Checks>,
 }
 
 impl<S: System> Broker<S> {
-    /// Binds everything. Refuses with `host_root_invalid` or `state_directory_invalid`; a journal that cannot be opened
+    /// Binds everything. Refuses with `host_root_invalid`, `state_directory_invalid` or
+    /// `runtime_binding_invalid` (pins that lie inside the workspace); a journal that cannot be opened
     /// makes loads refuse later, not the start.
-    pub fn start(system: S, settings: Settings, delegate: Delegate) -> Result<Self, Refusal> {
+    pub fn start(system: S, settings: Settings, delegate: Delegate<S>) -> Result<Self, Refusal> {
         let homes = Homes::find(&system, settings.home.as_deref())?;
         let state_path = state::state_path(&system, settings.state_directory.as_deref())?;
         let root = PinnedRoot::pin(&system, settings.workspace_root.as_deref(), &homes, &state_path)?;
+        if let Some(pins) = delegate.pins_coordinate()
+            && is_at_or_below(&system, pins, root.identity()) != Ok(false)
+        {
+            return Err(Reason::PinsInsideWorkspace.into());
+        }
         let consent = ConsentSource::bind(&system, settings.consent_file.as_deref(), root.identity());
         let journal = state::open_state(&system, &state_path).and_then(|state| Journal::open(&system, &state)).ok();
         let broker = Self {

@@ -5,6 +5,7 @@
 //! one link, owned by this user (root gets no exemption), no group or other permission, and unchanged while it was
 //! read. Never follows a link, never blocks on a FIFO, never reads more than its limit.
 
+use crate::foundation::digest::hex;
 use crate::foundation::path::AbsolutePath;
 use crate::system::{Facts, Fault, Identity, Kind, Observe, System};
 
@@ -99,6 +100,27 @@ impl<S: Observe> PrivateDirectory<S> {
     pub fn read(&self, system: &S, name: &str, limit: u64) -> Result<Vec<u8>, PrivateFault> {
         let file = system.open_file_in(&self.directory, name)?;
         read_private(system, &file, limit)
+    }
+}
+
+impl<S: System> PrivateDirectory<S> {
+    /// Stores a private file durably in the place of an old one: an exclusive temporary, synced, renamed over it. On any
+    /// failure before the rename the old one stands and no temporary remains.
+    pub fn replace(&self, system: &S, name: &str, bytes: &[u8]) -> Result<(), PrivateFault> {
+        self.assert_unchanged(system)?;
+        let mut random = [0; 8];
+        system.random(&mut random)?;
+        let temporary = format!(".tmp-{}", hex(&random));
+        let file = system.create_file(&self.directory, &temporary, 0o600)?;
+        let written = system
+            .write(&file, bytes)
+            .and_then(|()| system.sync_file(&file))
+            .and_then(|()| system.rename(&self.directory, &temporary, name));
+        if written.is_err() {
+            let _ = system.remove(&self.directory, &temporary);
+        }
+        written?;
+        Ok(system.sync_directory(&self.directory)?)
     }
 }
 

@@ -6,11 +6,13 @@ use crate::cli::demo;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
 use crate::cli::outcome::Outcome;
-use crate::cli::{consent, help, owner};
+use crate::cli::{consent, help, owner, runtime};
 use crate::delegate::Delegate;
+use crate::delegate::pin::PinnedRuntime;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::display;
 use crate::mcp::{self, ServeOptions, ToolNames};
+use crate::system::System;
 use crate::system::os::streams::Waiting;
 use crate::system::os::{self, OsSystem};
 use std::sync::Arc;
@@ -24,6 +26,7 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
     match command {
         "mcp" => serve(environment, words),
         "consent" => consent::run(environment, words),
+        "runtime" => runtime::run(words),
         #[cfg(feature = "runtime")]
         "demo" => demo::run(environment, words),
         "help" | "--help" | "-h" => {
@@ -62,11 +65,19 @@ const NOT_SERVED: &str = "Error: The session ended early: its input or output fa
                           started (too many processes or too little memory).";
 
 fn start(environment: &Environment) -> Result<Broker<OsSystem>, Refusal> {
-    if cfg!(not(feature = "runtime")) {
-        return Err(Reason::RuntimeAbsent.into());
-    }
     os::start::check_platform().map_err(|_| Reason::KernelTooOld)?;
-    Broker::start(OsSystem::new(), environment.settings.clone(), Delegate::embedded())
+    let system = OsSystem::new();
+    let delegate = delegate(&system, environment)?;
+    Broker::start(system, environment.settings.clone(), delegate)
+}
+
+/// The runtime that the environment names: an external one where pins are given, else the embedded one.
+pub(crate) fn delegate<S: System>(system: &S, environment: &Environment) -> Result<Delegate<S>, Refusal> {
+    match environment.runtime_pins.as_deref() {
+        Some(coordinate) => Ok(Delegate::external(PinnedRuntime::open(system, coordinate)?)),
+        None if cfg!(feature = "runtime") => Ok(Delegate::embedded()),
+        None => Err(Reason::RuntimeAbsent.into()),
+    }
 }
 
 /// One line: the recorded phrase, the reason, the remedy. Exit 1, nothing on standard output.

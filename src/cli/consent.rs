@@ -3,6 +3,7 @@
 
 use crate::broker::approval::{Approval, ApprovalRequest, Question};
 use crate::capability::state;
+use crate::cli::broker;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
@@ -93,7 +94,7 @@ fn ask<S: System>(
     request: &ApprovalRequest<'_>,
     arguments: &Arguments,
 ) -> Result<Outcome, Refusal> {
-    let question = Question::prepare(system, request)?;
+    let question = Question::prepare_with(system, &broker::delegate(system, environment)?, request)?;
     let file = file(system, environment)?;
     let root = question.draft().as_facts().host_root.clone();
     match question.ask(system, &file, arguments.has("--details"))? {

@@ -13,6 +13,8 @@ pub(crate) struct Environment {
     pub(crate) arguments: Vec<String>,
     /// The coordinates.
     pub(crate) settings: Settings,
+    /// `KDNA_BROKER_RUNTIME_PINS`: where an external runtime is pinned.
+    pub(crate) runtime_pins: Option<String>,
 }
 
 impl Environment {
@@ -23,6 +25,7 @@ impl Environment {
         Self {
             program,
             arguments: words.collect(),
+            runtime_pins: variable("KDNA_BROKER_RUNTIME_PINS"),
             settings: Settings {
                 workspace_root: variable("KDNA_MCP_WORKSPACE_ROOT"),
                 host_id: variable("KDNA_MCP_HOST_ID"),

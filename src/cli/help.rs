@@ -50,10 +50,13 @@ kdna-broker: hands a project's judgment asset to an agent host only where a pers
                          Exit: 0 allowed, 10 declined, 11 no terminal, 2 refused.
   consent status         What is allowed now, as JSON.
   consent revoke         Take it back; loads in flight deliver nothing. --json-errors with any of the three.
+  runtime pin --interpreter PROGRAM --package DIR --entry FILE --out FILE [--cli-version V] [--core-version V]
+                         Record an external runtime, every file by digest; a server then starts exactly it or nothing.
   demo                   The whole way in a temporary workspace: attach, refuse, ask, deliver, tamper, revoke.
 
   help, version
 
 Environment of 'mcp': KDNA_MCP_WORKSPACE_ROOT (mandatory), KDNA_MCP_HOST_ID, KDNA_MCP_HOST_PROCESSING_CONSENT_FILE,
-KDNA_MCP_AUTHORIZATION_FILE. KDNA_BROKER_STATE_DIR moves the broker's private state.
+KDNA_MCP_AUTHORIZATION_FILE, KDNA_BROKER_RUNTIME_PINS (an external runtime instead of the embedded one).
+KDNA_BROKER_STATE_DIR moves the broker's private state.
 ";

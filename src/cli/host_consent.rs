@@ -3,6 +3,7 @@
 
 use crate::broker::approval::{Approval, ApprovalRequest, Question};
 use crate::capability::{home, state};
+use crate::cli::broker;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
@@ -104,7 +105,7 @@ fn ask<S: System>(
         state: &state,
     };
     let json = arguments.has("--json");
-    match Question::prepare(system, &request)?.ask(system, file, false)? {
+    match Question::prepare_with(system, &broker::delegate(system, environment)?, &request)?.ask(system, file, false)? {
         Approval::NoTerminal => Err(Reason::ConsentNoTerminal.into()),
         Approval::Declined if json => Ok(Outcome::document(&Value::object([
             ("operation", Value::from("decline")),

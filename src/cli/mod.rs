@@ -26,6 +26,8 @@ mod owner;
 #[cfg(feature = "runtime")]
 mod people;
 mod resolve;
+mod runtime;
+mod shim;
 #[cfg(feature = "runtime")]
 mod switch;
 #[cfg(feature = "runtime")]
@@ -37,9 +39,10 @@ use environment::Environment;
 use outcome::Outcome;
 use std::process::ExitCode;
 
-/// Must be the first call of any program that embeds the broker with the embedded runtime: if this process was started
-/// as a runtime worker, it confines itself, serves its one request and never returns.
+/// Must be the first call of any program that embeds the broker: if this process was started as a runtime worker, it
+/// confines itself, serves its one request (or becomes the pinned external runtime) and never returns.
 pub fn worker_entry() {
+    shim::serve_if_asked();
     #[cfg(feature = "runtime")]
     worker::serve_if_asked();
 }

@@ -63,6 +63,7 @@ pub(crate) fn resolve<S: System>(system: &S, environment: &Environment, words: &
     };
     let Some(located) = located else { return Ok(print(&Resolution::no_record())) };
     let request = ResolveRequest {
+        start: RelativePath::default(),
         workspace: RelativePath::default(),
         display_root: located.display,
         absolute_root: located.root.as_str().to_owned(),

@@ -4,14 +4,18 @@
 use crate::capability::secret::Secret;
 use crate::capability::snapshot::SealedSnapshot;
 use crate::delegate::contract::{LoadRequest, PlanRequest, Request, ResolveRequest};
+use crate::delegate::external;
+use crate::delegate::pin::PinnedRuntime;
 use crate::foundation::capsule::Capsule;
 use crate::foundation::json::read_strict;
 use crate::foundation::limits;
 use crate::foundation::load_plan::LoadPlan;
+use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal, Stage};
 use crate::foundation::resolution::Resolution;
 use crate::foundation::value::Value;
 use crate::system::{Cancel, ChildFault, ChildOrder, ChildReport, Enforcement, Program, System};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How the runtime gets an asset's bytes.
@@ -25,10 +29,9 @@ pub enum Shape {
 }
 
 /// The pinned delegated runtime.
-#[derive(Clone, Copy, Debug)]
-pub struct Delegate {
-    program: Program,
+pub struct Delegate<S: System> {
     shape: Shape,
+    pinned: Option<Arc<PinnedRuntime<S>>>,
 }
 
 /// A validated reply and how strongly the process was confined.
@@ -39,20 +42,36 @@ pub struct Reply<T> {
     pub enforcement: Enforcement,
 }
 
-impl Delegate {
+impl<S: System> Delegate<S> {
     /// This executable's own worker mode, given sealed bytes.
     pub const fn embedded() -> Self {
-        Self { program: Program::Embedded, shape: Shape::Sealed }
+        Self { shape: Shape::Sealed, pinned: None }
     }
 
     /// The same program, given a path below the workspace. For simulation of external runtimes.
     pub const fn path_bound() -> Self {
-        Self { program: Program::Embedded, shape: Shape::PathBound }
+        Self { shape: Shape::PathBound, pinned: None }
+    }
+
+    /// A pinned external runtime, given a path below the workspace.
+    pub fn external(pinned: PinnedRuntime<S>) -> Self {
+        Self { shape: Shape::PathBound, pinned: Some(Arc::new(pinned)) }
+    }
+
+    /// Where the pins of an external runtime were read.
+    pub fn pins_coordinate(&self) -> Option<&AbsolutePath> {
+        self.pinned.as_ref().map(|pinned| pinned.coordinate())
+    }
+
+    /// The CLI and the Core that an external runtime was pinned to, each as `name@version`.
+    pub fn pinned_names(&self) -> Option<(&str, &str)> {
+        let pins = self.pinned.as_ref()?.pins();
+        Some((&pins.cli, &pins.core))
     }
 
     /// Decides one task. `runtime_rejected` for a refused task, `resolver_contract_invalid` for a wrong reply.
-    pub fn resolve<S: System>(
-        self,
+    pub fn resolve(
+        &self,
         system: &S,
         directory: &S::Directory,
         request: ResolveRequest,
@@ -70,8 +89,8 @@ impl Delegate {
     }
 
     /// Plans the snapshot. Exit 0, 1 and 3 come with a plan; all else is `runtime_rejected`.
-    pub fn plan<S: System>(
-        self,
+    pub fn plan(
+        &self,
         system: &S,
         workspace: &S::Directory,
         snapshot: &SealedSnapshot<S>,
@@ -84,14 +103,18 @@ impl Delegate {
         if !matches!(report.exit, 0 | 1 | 3) {
             return Err(Refusal::new(Reason::RuntimeRefused).at(Stage::Plan));
         }
-        let value = LoadPlan::check(document(&report, Stage::Plan)?).map_err(|refusal| refusal.at(Stage::Plan))?;
+        let mut document = document(&report, Stage::Plan)?;
+        if matches!(self.shape, Shape::PathBound) {
+            name_source(&mut document, snapshot.path().as_str());
+        }
+        let value = LoadPlan::check(document).map_err(|refusal| refusal.at(Stage::Plan))?;
         Ok(Reply { value, enforcement: report.enforcement })
     }
 
     /// Loads the snapshot. Any exit but 0 is `authorization_rejected` where a password was given, else
     /// `runtime_rejected`.
-    pub fn load<S: System>(
-        self,
+    pub fn load(
+        &self,
         system: &S,
         workspace: &S::Directory,
         snapshot: &SealedSnapshot<S>,
@@ -116,8 +139,8 @@ impl Delegate {
     }
 
     /// Runs any request over bytes that the person named on the command line; the report is for the command to judge.
-    pub fn run_sealed<S: System>(
-        self,
+    pub fn run_sealed(
+        &self,
         system: &S,
         request: Request,
         sealed: &S::Sealed,
@@ -127,8 +150,8 @@ impl Delegate {
         self.run(system, &Call { request, directory: None, sealed: Some(sealed), input }, cancel, Stage::Load)
     }
 
-    fn asset_call<'a, S: System>(
-        self,
+    fn asset_call<'a>(
+        &self,
         request: Request,
         workspace: &'a S::Directory,
         snapshot: &'a SealedSnapshot<S>,
@@ -140,26 +163,38 @@ impl Delegate {
         }
     }
 
-    fn run<S: System>(
-        self,
-        system: &S,
-        call: &Call<'_, S>,
-        cancel: &Cancel,
-        stage: Stage,
-    ) -> Result<ChildReport, Refusal> {
-        let request = call.request.write();
-        let order = ChildOrder {
-            program: self.program,
-            directory: call.directory,
-            sealed: call.sealed,
-            request: &request,
-            input: call.input,
-            deadline: Duration::from_millis(limits::RUNTIME_MILLISECONDS),
-            output_limit: limits::RUNTIME_OUTPUT_BYTES,
-            cancel,
+    fn run(&self, system: &S, call: &Call<'_, S>, cancel: &Cancel, stage: Stage) -> Result<ChildReport, Refusal> {
+        let Some(pinned) = &self.pinned else {
+            return start(system, call, Program::Embedded, &call.request.write(), cancel)
+                .map_err(|fault| fault.at(stage));
         };
-        system.run(&order).map_err(|fault| refusal(fault).at(stage))
+        let held = pinned.current(system).map_err(|refusal| refusal.at(stage))?;
+        let words = external::command_line(pinned.pins(), &call.request).ok_or(Reason::RequestNotPublic)?;
+        let report = start(system, call, Program::External(held.external()), &words, cancel);
+        // It reads its files by path while it runs: what it says counts only if they are still the pinned ones.
+        pinned.current(system).map_err(|refusal| refusal.at(stage))?;
+        report.map_err(|fault| fault.at(stage))
     }
+}
+
+fn start<S: System>(
+    system: &S,
+    call: &Call<'_, S>,
+    program: Program<'_, S::File, S::Directory>,
+    request: &[u8],
+    cancel: &Cancel,
+) -> Result<ChildReport, Refusal> {
+    let order = ChildOrder {
+        program,
+        directory: call.directory,
+        sealed: call.sealed,
+        request,
+        input: call.input,
+        deadline: Duration::from_millis(limits::RUNTIME_MILLISECONDS),
+        output_limit: limits::RUNTIME_OUTPUT_BYTES,
+        cancel,
+    };
+    system.run(&order).map_err(refusal)
 }
 
 struct Call<'a, S: System> {
@@ -172,6 +207,17 @@ struct Call<'a, S: System> {
 fn document(report: &ChildReport, stage: Stage) -> Result<Value, Refusal> {
     read_strict(&report.output, limits::RUNTIME_REPLY_DEPTH)
         .map_err(|_| Refusal::new(Reason::RuntimeOutputRefused).at(stage))
+}
+
+/// A runtime that was given a path may name the file as it likes; the model sees it as the workspace does.
+fn name_source(plan: &mut Value, path: &str) {
+    let Value::Object(plan) = plan else { return };
+    let Some(Value::Object(source)) = plan.get("source") else { return };
+    let mut source = source.clone();
+    if source.contains_key("path") {
+        source.insert("path", path);
+        plan.insert("source", source);
+    }
 }
 
 fn refusal(fault: ChildFault) -> Refusal {

@@ -28,6 +28,8 @@ pub enum Request {
 pub struct ResolveRequest {
     /// The workspace below the readable directory.
     pub workspace: RelativePath,
+    /// Where the caller stands, at or below the workspace, from the same directory.
+    pub start: RelativePath,
     /// How the workspace is named from where the caller stands: `.`, `..`, `../..`.
     pub display_root: String,
     /// The workspace's canonical absolute path; digested into selection plans, never printed.
@@ -116,6 +118,7 @@ impl ResolveRequest {
         };
         Value::object([
             ("workspace", Value::from(self.workspace.as_str())),
+            ("start", Value::from(self.start.as_str())),
             ("display_root", Value::from(self.display_root.as_str())),
             ("absolute_root", Value::from(self.absolute_root.as_str())),
             ("selected", Value::from(attachment)),
@@ -136,6 +139,7 @@ impl ResolveRequest {
         };
         Some(Self {
             workspace: RelativePath::parse(details.get("workspace")?.as_str()?)?,
+            start: RelativePath::parse(details.get("start")?.as_str()?)?,
             display_root: details.get("display_root")?.as_str()?.to_owned(),
             absolute_root: details.get("absolute_root")?.as_str()?.to_owned(),
             selection,
@@ -211,6 +215,7 @@ mod tests {
         let requests = [
             Request::Resolve(ResolveRequest {
                 workspace: RelativePath::parse("a/b").unwrap(),
+                start: RelativePath::parse("a/b/c").unwrap(),
                 display_root: "..".into(),
                 absolute_root: "/w/\"x\"".into(),
                 selection: Some(("att_000000000000000000000001".into(), "sha256:0".into(), None)),

@@ -3,5 +3,7 @@
 
 pub mod child;
 pub mod contract;
+mod external;
+pub mod pin;
 
 pub use child::{Delegate, Shape};

@@ -67,6 +67,19 @@ pub const RUNTIME_INPUT_BYTES: usize = 1_048_576;
 /// Milliseconds that one runtime process may take.
 pub const RUNTIME_MILLISECONDS: u64 = 30_000;
 
+/// A runtime-pins document.
+pub const PINS_BYTES: u64 = 8_388_608;
+/// Nesting of a runtime-pins document.
+pub const PINS_DEPTH: usize = 5;
+/// Files (and links) of a pinned package.
+pub const PIN_FILES: usize = 20_000;
+/// Directories below each other in a pinned package.
+pub const PIN_DEPTH: usize = 64;
+/// One file of a pinned package, or its interpreter.
+pub const PIN_FILE_BYTES: u64 = 536_870_912;
+/// Shared libraries of a pinned interpreter, its loader among them.
+pub const PIN_LIBRARIES: usize = 60;
+
 /// Size of a container.
 pub const CONTAINER_BYTES: u64 = 26_214_400;
 /// Entries of a container.

@@ -35,7 +35,9 @@ pub(super) const FIELDS: [&str; 19] = [
     "previous",
 ];
 
-const ENFORCEMENT_FIELDS: [&str; 3] = ["landlock", "seccomp", "sealed"];
+const ENFORCEMENT_FIELDS: [&str; 4] = ["landlock", "seccomp", "sealed", "pin"];
+/// How rows before the pin kind said it; still verified, no longer written.
+const EARLIER_ENFORCEMENT_FIELDS: [&str; 3] = ["landlock", "seccomp", "sealed"];
 /// The root, its members, the members of `enforcement`.
 const ROW_DEPTH: usize = 2;
 
@@ -209,7 +211,7 @@ fn is_processor(text: &str) -> bool {
 }
 
 fn enforcement_value(level: Enforcement) -> Value {
-    let values = [Value::from(level.landlock), level.seccomp.into(), level.sealed.into()];
+    let values = [Value::from(level.landlock), level.seccomp.into(), level.sealed.into(), level.pin.as_str().into()];
     Value::Object(ENFORCEMENT_FIELDS.into_iter().map(str::to_owned).zip(values).collect())
 }
 
@@ -303,9 +305,10 @@ pub(super) fn is_install_id(text: &str) -> bool {
 }
 
 fn is_enforcement(level: &Object) -> bool {
-    level.keys().eq(ENFORCEMENT_FIELDS)
+    (level.keys().eq(ENFORCEMENT_FIELDS) || level.keys().eq(EARLIER_ENFORCEMENT_FIELDS))
         && level.iter().all(|(key, value)| match key {
             "landlock" => whole(value).is_some(),
+            "pin" => value.as_str().is_some_and(is_word),
             _ => value.as_bool().is_some(),
         })
 }

@@ -151,5 +151,6 @@ fn level(enforcement: Enforcement) -> Value {
         ("landlock", Value::from(enforcement.landlock)),
         ("seccomp", Value::from(enforcement.seccomp)),
         ("sealed", Value::from(enforcement.sealed)),
+        ("pin", Value::from(enforcement.pin.as_str())),
     ])
 }

@@ -128,6 +128,13 @@ pub trait Observe: Send + Sync {
     /// Reads a held file from its start, at most `limit` bytes; [`Fault::TooLarge`] if there are more (facts alone are
     /// not trusted: a file may grow). Fails with [`Fault::WrongKind`] on anything but a regular file, unread.
     fn read(&self, file: &Self::File, limit: u64) -> Result<Vec<u8>, Fault>;
+    /// The digest of a held regular file, read once to its end; [`Fault::TooLarge`] above `limit` bytes,
+    /// [`Fault::Changed`] if its facts differ after the read.
+    fn digest(&self, file: &Self::File, limit: u64) -> Result<Digest, Fault> {
+        let before = self.file_facts(file)?;
+        let digest = Digest::of(&self.read(file, limit)?);
+        if self.file_facts(file)? == before { Ok(digest) } else { Err(Fault::Changed) }
+    }
     /// Fills a buffer from the start of a held regular file and tells how much there was; never allocates, so that a
     /// secret is in one place only. [`Fault::TooLarge`] if the file holds more than the buffer.
     fn fill(&self, file: &Self::File, buffer: &mut [u8]) -> Result<usize, Fault>;
@@ -227,17 +234,49 @@ pub trait System: Observe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoTerminal;
 
-/// What is to be run as the delegated runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Program {
+/// What is to be run as the delegated runtime, in terms of a system's files and directories.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Program<'a, F, D> {
     /// This executable's own worker mode, started from its verified descriptor.
     Embedded,
+    /// A pinned interpreter, started by descriptor from this executable's sandbox. Its environment is exactly
+    /// `LANG=C.UTF-8` and `TZ=UTC`. The order's request is its command line: a JSON list of texts.
+    External(&'a External<F, D>),
+}
+
+impl<F, D> Clone for Program<'_, F, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F, D> Copy for Program<'_, F, D> {}
+
+impl<F, D> Program<'_, F, D> {
+    /// How what it runs is bound.
+    pub const fn pin(&self) -> PinKind {
+        match self {
+            Program::Embedded => PinKind::Embedded,
+            Program::External(_) => PinKind::External,
+        }
+    }
+}
+
+/// The held parts of a pinned external runtime. Whoever holds them has checked them against the pins.
+#[derive(Debug, PartialEq, Eq)]
+pub struct External<F, D> {
+    /// The program.
+    pub interpreter: F,
+    /// Its loader and shared libraries: the only other files that may be executed.
+    pub libraries: Vec<F>,
+    /// The directory of its scripts, readable.
+    pub package: D,
 }
 
 /// One runtime process: what it gets, and its bounds. Its environment is always empty.
 pub struct ChildOrder<'a, S: System + ?Sized> {
     /// What to run.
-    pub program: Program,
+    pub program: Program<'a, S::File, S::Directory>,
     /// The directory that it may read beneath, and starts in. `None`: it may read nothing.
     pub directory: Option<&'a S::Directory>,
     /// The sealed bytes that it is given as a descriptor.
@@ -276,6 +315,27 @@ pub struct Enforcement {
     pub seccomp: bool,
     /// Whether the bytes were handed over sealed (else by path).
     pub sealed: bool,
+    /// How the runtime's own program is bound.
+    pub pin: PinKind,
+}
+
+/// How the runtime's own program is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PinKind {
+    /// It is this very executable.
+    Embedded,
+    /// It is another program, every file of which has the digest that a person pinned.
+    External,
+}
+
+impl PinKind {
+    /// The word in the journal and on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            PinKind::Embedded => "embedded",
+            PinKind::External => "external",
+        }
+    }
 }
 
 /// Why a runtime process gave no report.

@@ -87,7 +87,15 @@ impl Scripted {
         let document = Document::object(
             [("document_type", what), ("cwd", cwd), ("filler", &filler)].map(|(k, v)| (k, Document::from(v))),
         );
-        Ok(Answer { document, enforcement: Some(Enforcement { landlock: 4, seccomp: true, sealed: true }) })
+        Ok(Answer {
+            document,
+            enforcement: Some(Enforcement {
+                landlock: 4,
+                seccomp: true,
+                sealed: true,
+                pin: kdna_broker::system::PinKind::Embedded,
+            }),
+        })
     }
 }
 

@@ -70,7 +70,7 @@ fn a_result_is_compact_text_and_structured_only_where_the_revision_has_it() {
             assert_eq!(result["structuredContent"], serde_json::from_str::<Value>(document).unwrap());
             assert_eq!(
                 result["_meta"],
-                json!({"kdna-broker/enforcement": {"landlock": 4, "seccomp": true, "sealed": true}})
+                json!({"kdna-broker/enforcement": {"landlock": 4, "seccomp": true, "sealed": true, "pin": "embedded"}})
             );
             assert!(result["isError"].is_null());
         }

@@ -53,6 +53,9 @@ fn aborts() {
 fn reports() {
     at_every_level(|stage, abi| {
         let report = stage.run(&format!("confined {abi} echo")).unwrap();
-        assert_eq!(report.enforcement, Enforcement { landlock: abi, seccomp: true, sealed: false });
+        assert_eq!(
+            report.enforcement,
+            Enforcement { landlock: abi, seccomp: true, sealed: false, pin: kdna_broker::system::PinKind::Embedded }
+        );
     });
 }

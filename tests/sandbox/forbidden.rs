@@ -34,6 +34,10 @@ pub(crate) fn find(name: &str) -> Option<Action> {
     ACTIONS.iter().find(|(known, _, _)| *known == name).map(|(_, _, action)| *action)
 }
 
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    ACTIONS.iter().map(|(name, _, _)| *name)
+}
+
 pub(crate) fn checks() -> Vec<Check> {
     let one = |(name, control, _): &'static (&'static str, Control, Action)| -> Check {
         (format!("a_worker_cannot::{name}"), Box::new(|| is_refused(name, *control == Works)))

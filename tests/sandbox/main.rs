@@ -14,6 +14,7 @@
 )]
 
 mod allowed;
+mod external;
 mod forbidden;
 mod measure;
 mod running;
@@ -32,6 +33,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
         Some("--runtime-worker") => worker::main(),
+        Some("--external-shim") => external::shim(),
+        Some("--external-action") => external::act(&arguments[1..]),
         Some("--middleman") => running::middleman(&arguments[1]),
         Some("--starter") => starting::starter(),
         Some("--asker") => terminal::asker(&arguments[1]),
@@ -42,10 +45,17 @@ fn main() -> ExitCode {
 }
 
 fn checks() -> Vec<Check> {
-    [forbidden::checks(), allowed::checks(), running::checks(), starting::checks(), terminal::checks()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        forbidden::checks(),
+        external::checks(),
+        allowed::checks(),
+        running::checks(),
+        starting::checks(),
+        terminal::checks(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn list() -> ExitCode {

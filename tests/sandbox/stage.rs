@@ -46,6 +46,11 @@ impl Stage {
         self.space.path().join(name)
     }
 
+    /// What an action may need to know, one text a line.
+    pub(crate) fn facts(&self) -> &str {
+        &self.facts
+    }
+
     pub(crate) fn directory(&self) -> &Directory {
         &self.directory
     }

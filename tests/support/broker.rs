@@ -82,7 +82,11 @@ pub(crate) fn settings() -> Settings {
 }
 
 /// A started broker.
-pub(crate) fn broker(system: &SimSystem, delegate: Delegate, checks: Option<Box<dyn Checks>>) -> Broker<SimSystem> {
+pub(crate) fn broker(
+    system: &SimSystem,
+    delegate: Delegate<SimSystem>,
+    checks: Option<Box<dyn Checks>>,
+) -> Broker<SimSystem> {
     let broker = Broker::start(system.clone(), settings(), delegate).unwrap();
     match checks {
         Some(checks) => broker.with_checks(checks),
@@ -150,7 +154,12 @@ fn bytes(system: &SimSystem, order: &SimOrder<'_>, path: Option<&RelativePath>) 
 fn report(order: &SimOrder<'_>, document: Option<Value>, exit: i32) -> ChildReport {
     let exit = if document.is_some() { exit } else { 1 };
     let output = document.map(|document| write::pretty(&document).unwrap().into_bytes()).unwrap_or_default();
-    let enforcement = Enforcement { landlock: 7, seccomp: true, sealed: order.sealed.is_some() };
+    let enforcement = Enforcement {
+        landlock: 7,
+        seccomp: true,
+        sealed: order.sealed.is_some(),
+        pin: kdna_broker::system::PinKind::Embedded,
+    };
     ChildReport { exit, enforcement, output, errors: Vec::new() }
 }
 

@@ -4,8 +4,9 @@
 use super::{seccomp, start};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetStatus, Scope,
+    RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
+use rustix::fd::OwnedFd;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getppid, setsid};
 use rustix::thread::{CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs};
 
@@ -33,6 +34,8 @@ pub struct Level {
 
 /// Writable memory of the worker, in bytes.
 const DATA_BYTES: u64 = 512 << 20;
+/// Writable memory of an external runtime, whose garbage collector takes more.
+const EXTERNAL_DATA_BYTES: u64 = 1 << 30;
 /// All address space: data, the executable, stacks.
 const ADDRESS_BYTES: u64 = 2 << 30;
 const CPU_SECONDS: u64 = 60;
@@ -53,6 +56,36 @@ pub fn confine(readable_directory: bool, abi_ceiling: Option<u32>, parent: u32) 
     limit_resources()?;
     let landlock = landlock(readable_directory, abi_ceiling)?;
     filter_calls()?;
+    Ok(Level { landlock, seccomp: true })
+}
+
+/// The held files of an external runtime: what the broker hands to the process that becomes it.
+pub struct Programs {
+    /// What is started.
+    pub interpreter: OwnedFd,
+    /// Where its scripts are: readable.
+    pub package: OwnedFd,
+    /// Its loader and libraries: readable and executable, nothing else is.
+    pub libraries: Vec<OwnedFd>,
+}
+
+/// As [`confine`], for a process that becomes an external runtime: it may read and execute exactly the given files, read
+/// its package and, where wanted, its current directory. Descriptors were closed before the files were received.
+pub fn confine_external(
+    readable_directory: bool,
+    programs: &Programs,
+    abi_ceiling: Option<u32>,
+    parent: u32,
+) -> Result<Level, &'static str> {
+    new_session()?;
+    die_with_parent(parent)?;
+    no_new_privileges()?;
+    drop_capabilities()?;
+    not_dumpable()?;
+    limit(&external_limits())?;
+    let landlock = landlock_external(readable_directory, programs, abi_ceiling)?;
+    let program = seccomp::external_program(std::process::id()).ok_or("seccomp")?;
+    seccompiler::apply_filter(&program).map_err(|_| "seccomp")?;
     Ok(Level { landlock, seccomp: true })
 }
 
@@ -107,15 +140,29 @@ pub fn not_dumpable() -> Result<(), &'static str> {
 
 /// Bounds memory, processor time and descriptors. No file may grow (a write to one ends the process); no core file.
 pub fn limit_resources() -> Result<(), &'static str> {
-    let wanted = [
+    limit(&[
         (Resource::Data, DATA_BYTES),
         (Resource::As, ADDRESS_BYTES),
         (Resource::Cpu, CPU_SECONDS),
         (Resource::Nofile, OPEN_FILES),
         (Resource::Fsize, 0),
         (Resource::Core, 0),
-    ];
-    for (resource, bound) in wanted {
+    ])
+}
+
+/// Without a bound on address space, of which an interpreter reserves far more than it uses.
+fn external_limits() -> [(Resource, u64); 5] {
+    [
+        (Resource::Data, EXTERNAL_DATA_BYTES),
+        (Resource::Cpu, CPU_SECONDS),
+        (Resource::Nofile, OPEN_FILES),
+        (Resource::Fsize, 0),
+        (Resource::Core, 0),
+    ]
+}
+
+fn limit(wanted: &[(Resource, u64)]) -> Result<(), &'static str> {
+    for (resource, bound) in wanted.iter().copied() {
         // A limit that is lower already stays.
         let bound = rustix::process::getrlimit(resource).maximum.map_or(bound, |maximum| maximum.min(bound));
         rustix::process::setrlimit(resource, Rlimit { current: Some(bound), maximum: Some(bound) })
@@ -127,10 +174,7 @@ pub fn limit_resources() -> Result<(), &'static str> {
 /// Takes away the file system, but for reading beneath the current directory where that is wanted; TCP from ABI 4 on;
 /// signals and abstract sockets of others from ABI 6 on. Returns the ABI used.
 pub fn landlock(readable_directory: bool, abi_ceiling: Option<u32>) -> Result<u32, &'static str> {
-    let abi = start::landlock_abi().min(abi_ceiling.unwrap_or(u32::MAX));
-    if abi == 0 {
-        return Err("landlock");
-    }
+    let abi = usable_abi(abi_ceiling)?;
     match restrict(readable_directory, abi) {
         Some(RulesetStatus::FullyEnforced) => Ok(abi),
         _ => Err("landlock"),
@@ -138,6 +182,47 @@ pub fn landlock(readable_directory: bool, abi_ceiling: Option<u32>) -> Result<u3
 }
 
 fn restrict(readable_directory: bool, abi: u32) -> Option<RulesetStatus> {
+    let mut created = nothing_allowed(abi)?;
+    if readable_directory {
+        created = here_readable(created)?;
+    }
+    Some(created.restrict_self().ok()?.ruleset)
+}
+
+/// Landlock for an external runtime.
+fn landlock_external(
+    readable_directory: bool,
+    programs: &Programs,
+    abi_ceiling: Option<u32>,
+) -> Result<u32, &'static str> {
+    let abi = usable_abi(abi_ceiling)?;
+    match restrict_external(readable_directory, programs, abi) {
+        Some(RulesetStatus::FullyEnforced) => Ok(abi),
+        _ => Err("landlock"),
+    }
+}
+
+fn usable_abi(ceiling: Option<u32>) -> Result<u32, &'static str> {
+    match start::landlock_abi().min(ceiling.unwrap_or(u32::MAX)) {
+        0 => Err("landlock"),
+        abi => Ok(abi),
+    }
+}
+
+fn restrict_external(readable_directory: bool, programs: &Programs, abi: u32) -> Option<RulesetStatus> {
+    let mut created = nothing_allowed(abi)?;
+    for file in std::iter::once(&programs.interpreter).chain(&programs.libraries) {
+        created = created.add_rule(PathBeneath::new(file, AccessFs::Execute | AccessFs::ReadFile)).ok()?;
+    }
+    created = created.add_rule(PathBeneath::new(&programs.package, AccessFs::ReadFile | AccessFs::ReadDir)).ok()?;
+    created = created.add_rule(PathBeneath::new(PathFd::new("/dev/null").ok()?, AccessFs::ReadFile)).ok()?;
+    if readable_directory {
+        created = here_readable(created)?;
+    }
+    Some(created.restrict_self().ok()?.ruleset)
+}
+
+fn nothing_allowed(abi: u32) -> Option<RulesetCreated> {
     let version = ABI::from(i32::try_from(abi).ok()?);
     let mut rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     rules = rules.handle_access(AccessFs::from_all(version)).ok()?;
@@ -147,12 +232,12 @@ fn restrict(readable_directory: bool, abi: u32) -> Option<RulesetStatus> {
     if version >= ABI::V6 {
         rules = rules.scope(Scope::from_all(version)).ok()?;
     }
-    let mut created = rules.create().ok()?;
-    if readable_directory {
-        let here = PathFd::new(".").ok()?;
-        created = created.add_rule(PathBeneath::new(here, AccessFs::ReadFile | AccessFs::ReadDir)).ok()?;
-    }
-    Some(created.restrict_self().ok()?.ruleset)
+    rules.create().ok()
+}
+
+fn here_readable(created: RulesetCreated) -> Option<RulesetCreated> {
+    let here = PathFd::new(".").ok()?;
+    created.add_rule(PathBeneath::new(here, AccessFs::ReadFile | AccessFs::ReadDir)).ok()
 }
 
 /// Leaves only the listed system calls.

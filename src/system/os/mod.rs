@@ -5,6 +5,7 @@
 
 mod child;
 pub mod confine;
+pub mod external;
 mod fault;
 pub mod host_process;
 mod observe;

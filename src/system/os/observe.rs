@@ -1,6 +1,7 @@
 //! Looking and reading. Changes nothing, follows no link on an open, reads no more than asked, never blocks on a FIFO.
 
 use super::{Directory, File, OsSystem, walk};
+use crate::foundation::digest::{Digest, Hasher};
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::system::{Facts, Fault, Kind, Observe};
 use nix::unistd::{Uid, User};
@@ -9,6 +10,9 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use zeroize::Zeroize;
+
+/// One read of a file that is digested.
+const DIGEST_STEP: usize = 256 * 1024;
 
 impl OsSystem {
     fn open_beneath(self, base: &Directory, path: &RelativePath, flags: OFlags) -> Result<OwnedFd, Fault> {
@@ -64,6 +68,10 @@ impl Observe for OsSystem {
 
     fn read(&self, file: &File, limit: u64) -> Result<Vec<u8>, Fault> {
         read_bounded(file.as_fd(), limit)
+    }
+
+    fn digest(&self, file: &File, limit: u64) -> Result<Digest, Fault> {
+        digest(file.as_fd(), limit)
     }
 
     fn fill(&self, file: &File, buffer: &mut [u8]) -> Result<usize, Fault> {
@@ -174,6 +182,33 @@ pub(super) fn read_bounded(file: BorrowedFd<'_>, limit: u64) -> Result<Vec<u8>, 
             }
         }
     }
+}
+
+/// Digests a regular file in steps, so that no large file is held in memory.
+fn digest(file: BorrowedFd<'_>, limit: u64) -> Result<Digest, Fault> {
+    let before = walk::facts_of(file)?;
+    if before.kind != Kind::Regular {
+        return Err(Fault::WrongKind);
+    }
+    let mut hasher = Hasher::new();
+    let mut step = Vec::with_capacity(DIGEST_STEP.min(usize::try_from(before.size).unwrap_or(DIGEST_STEP) + 1));
+    let mut offset = 0;
+    loop {
+        step.clear();
+        let read = rustix::io::retry_on_intr(|| rustix::io::pread(file, spare_capacity(&mut step), offset))?;
+        if read == 0 {
+            break;
+        }
+        offset += u64::try_from(read).map_err(|_| Fault::TooLarge)?;
+        if offset > limit {
+            return Err(Fault::TooLarge);
+        }
+        hasher.update(&step);
+    }
+    if offset != before.size || walk::facts_of(file)? != before {
+        return Err(Fault::Changed);
+    }
+    Ok(hasher.finish())
 }
 
 /// Reads a regular file from its start into a buffer, and makes sure that nothing is left.

@@ -7,9 +7,9 @@
 
 use super::OsSystem;
 use super::child::OwnedChild;
-use super::wire::{Dialogue, Errors, Output};
+use super::wire::{Dialogue, Errors, Output, send_programs};
 use crate::foundation::limits;
-use crate::system::{ChildFault, ChildOrder, ChildReport, Enforcement, Fault};
+use crate::system::{ChildFault, ChildOrder, ChildReport, Enforcement, Fault, PinKind, Program};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, AsRawFd as _};
 use rustix::fs::{OFlags, fcntl_setfl};
@@ -53,15 +53,23 @@ fn start<'a>(order: &'a ChildOrder<'_, OsSystem>) -> Result<(OwnedChild, Exchang
     for end in [&socket, &output, &errors] {
         fcntl_setfl(end, OFlags::NONBLOCK)?;
     }
+    let flag = match order.program {
+        Program::Embedded => "--runtime-worker",
+        Program::External(external) => {
+            send_programs(&socket, external)?;
+            "--external-shim"
+        }
+    };
     let exchange = Exchange {
         dialogue: Dialogue::new(socket, order),
         output: Output::new(output, order.output_limit),
         errors: Errors::new(errors),
+        pin: order.program.pin(),
     };
     let here = order.directory.map(|directory| format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd()));
     let child = Command::new("/proc/self/exe")
         .arg0("kdna-broker")
-        .arg("--runtime-worker")
+        .arg(flag)
         .env_clear()
         .current_dir(here.as_deref().unwrap_or("/"))
         .stdin(Stdio::from(child_socket))
@@ -75,6 +83,7 @@ struct Exchange<'a> {
     dialogue: Dialogue<'a>,
     output: Output,
     errors: Errors,
+    pin: PinKind,
 }
 
 impl Exchange<'_> {
@@ -111,7 +120,7 @@ impl Exchange<'_> {
         let level = self.dialogue.level().ok_or(ChildFault::Sandbox("no-ready"))?;
         Ok(ChildReport {
             exit: status.code().ok_or(ChildFault::Sandbox("no-ready"))?,
-            enforcement: Enforcement { landlock: level.landlock, seccomp: level.seccomp, sealed },
+            enforcement: Enforcement { landlock: level.landlock, seccomp: level.seccomp, sealed, pin: self.pin },
             output: self.output.bytes(),
             errors: self.errors.bytes(),
         })

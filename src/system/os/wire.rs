@@ -2,11 +2,11 @@
 //! All three move only as far as they can without waiting. Nothing is sent before READY; the secret is sent from where it
 //! lies and copied nowhere.
 
-use super::OsSystem;
 use super::confine::{Level, MEASURES};
-use super::worker_io::HEADER;
+use super::worker_io::{HEADER, PROGRAMS};
+use super::{Directory, File, OsSystem};
 use crate::foundation::limits;
-use crate::system::{ChildFault, ChildOrder};
+use crate::system::{ChildFault, ChildOrder, External, Fault};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -107,6 +107,20 @@ fn understood(heard: &[u8]) -> Result<Option<Level>, ChildFault> {
         }
         _ => Err(ChildFault::Sandbox("protocol")),
     }
+}
+
+/// Sends the files of an external runtime, before it is started; [`Fault::TooLarge`] if they are too many.
+pub(super) fn send_programs(socket: &OwnedFd, external: &External<File, Directory>) -> Result<(), Fault> {
+    let mut files = vec![external.interpreter.as_fd(), external.package.as_fd()];
+    files.extend(external.libraries.iter().map(File::as_fd));
+    if files.len() > PROGRAMS {
+        return Err(Fault::TooLarge);
+    }
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PROGRAMS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&files));
+    retry_on_intr(|| sendmsg(socket, &[IoSlice::new(&[0])], &mut control, SendFlags::NOSIGNAL))?;
+    Ok(())
 }
 
 /// Sends from `sent` on; the first byte carries the sealed descriptor.

@@ -4,7 +4,7 @@
 //! as u32, input length as u64, little endian), the request, the input, and with the first byte the sealed file. Nothing is
 //! read before READY. The input may be a password: it lives in one buffer of its exact size that is wiped when dropped.
 
-use super::confine::Level;
+use super::confine::{Level, Programs};
 use super::{observe, seal, store, walk};
 use crate::foundation::limits;
 use crate::system::Fault;
@@ -18,6 +18,8 @@ use zeroize::Zeroizing;
 
 /// Bytes of the header.
 pub(super) const HEADER: usize = 12;
+/// Files that one external runtime may consist of: interpreter, package directory, libraries.
+pub(super) const PROGRAMS: usize = 2 + limits::PIN_LIBRARIES;
 
 /// What the broker sent.
 pub struct WorkerInput {
@@ -66,6 +68,45 @@ pub fn receive() -> Result<WorkerInput, Fault> {
     }
     received.sealed = sealed;
     Ok(received)
+}
+
+/// Receives the files of an external runtime, which are sent at once: the interpreter, the package directory, then the
+/// libraries. [`Fault::Denied`] for anything else.
+pub fn receive_programs() -> Result<Programs, Fault> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PROGRAMS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let received = loop {
+        match recvmsg(stdin(), &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Err(Errno::INTR) => {}
+            other => break other?,
+        }
+    };
+    let mut files = Vec::new();
+    for message in control.drain() {
+        let RecvAncillaryMessage::ScmRights(descriptors) = message else { return Err(Fault::Denied) };
+        files.extend(descriptors);
+    }
+    let whole = received.bytes == 1 && !received.flags.contains(ReturnFlags::CTRUNC);
+    let mut files = files.into_iter();
+    match (files.next(), files.next()) {
+        (Some(interpreter), Some(package)) if whole => {
+            Ok(Programs { interpreter, package, libraries: files.collect() })
+        }
+        _ => Err(Fault::Denied),
+    }
+}
+
+/// Receives the header and the request, and leaves the input on standard input for whoever comes next.
+pub fn receive_request() -> Result<Vec<u8>, Fault> {
+    let mut none = None;
+    let mut header = [0; HEADER];
+    fill(&mut header, &mut none)?;
+    let [r0, r1, r2, r3, ..] = header;
+    let length = length(u64::from(u32::from_le_bytes([r0, r1, r2, r3])), limits::RUNTIME_REQUEST_BYTES)?;
+    let mut request = vec![0; length];
+    fill(&mut request, &mut none)?;
+    if none.is_some() { Err(Fault::Denied) } else { Ok(request) }
 }
 
 fn length(sent: u64, limit: usize) -> Result<usize, Fault> {

@@ -1,7 +1,7 @@
 //! The scripted runtime. A script sees what a runtime process would get, and reads through a system whose calls are
 //! marked as the child's and bounded as its sandbox bounds them. Starts no process.
 
-use super::{SimDirectory, SimSystem};
+use super::{SimDirectory, SimFile, SimSystem};
 use crate::system::{Cancel, ChildFault, ChildOrder, ChildReport, Fault, Program};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub type Script = Box<dyn Fn(&SimSystem, &SimOrder<'_>) -> Result<ChildReport, C
 #[derive(Clone, Copy)]
 pub struct SimOrder<'a> {
     /// What is run.
-    pub program: Program,
+    pub program: Program<'a, SimFile, SimDirectory>,
     /// The directory that it may read beneath.
     pub directory: Option<&'a SimDirectory>,
     /// The sealed bytes.
