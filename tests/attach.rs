@@ -96,6 +96,12 @@ fn previews_are_the_recorded_ones_and_write_nothing() {
         if !case.has("--attachment-stdin") || !case.has("--preview") {
             continue;
         }
+        // Without the shared data the plans of some assets are not at hand; tests/golden.rs replays those cases whole.
+        let asset = case.system.arrange(|world| world.content_of(&case.arguments[1]));
+        let planned = asset.is_ok_and(|asset| recorded_plan(&asset).is_some());
+        if !planned && std::env::var_os("KDNA_SHARED").is_none_or(|value| value.is_empty()) {
+            continue;
+        }
         let said = preview(&case);
         assert_eq!(case.system.log().iter().filter(|event| event.call.changes()).count(), 0, "{id}");
         if stricter.contains(&id.as_str()) {
@@ -276,7 +282,11 @@ fn another_writer_is_never_overwritten() {
     let other = Record::empty().to_bytes().unwrap();
     let text = other.clone();
     system.set_hook(move |world, event| {
-        if event.call == Call::CreateFile && event.at.contains("/.attachments-") && !event.at.contains("lock") {
+        if event.call == Call::CreateFile
+            && event.at.contains("/.attachments-")
+            && !event.at.contains("lock")
+            && !event.at.contains("gitignore")
+        {
             world.file(RECORD, 0o600, &text).unwrap();
         }
         HookAction::Proceed

@@ -21,7 +21,7 @@ use support::golden::{Case, Deviation};
 use support::package;
 
 /// How many cases are stored: a lost one must not pass unseen.
-const CASES: usize = 241;
+const CASES: usize = 295;
 
 fn folder() -> PathBuf {
     package().join("fixtures/golden")
@@ -56,8 +56,10 @@ fn read_declared(row: &toml::Table) -> Declared {
         Deviation::Exit(i32::try_from(exit).expect("an exit status"))
     } else if let Some(part) = text("stderr_contains") {
         Deviation::Stderr(part)
+    } else if let Some(code) = text("stderr_code") {
+        Deviation::StderrCode(code)
     } else {
-        Deviation::LeftBehind(text("left_behind").expect("one of at, exit, stderr_contains, left_behind"))
+        Deviation::LeftBehind(text("left_behind").expect("one of at, exit, stderr_contains, stderr_code, left_behind"))
     };
     let ids = row.get("ids").and_then(toml::Value::as_array).expect("ids");
     Declared {

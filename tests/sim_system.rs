@@ -64,6 +64,13 @@ fn scene() -> (SimSystem, SimDirectory) {
     (system, root)
 }
 
+/// The scene with something for every changing call to change.
+fn full_scene() -> (SimSystem, SimDirectory) {
+    let (system, root) = scene();
+    system.arrange(|world| world.directory("/w/app/empty", 0o700)).unwrap();
+    (system, root)
+}
+
 fn read(system: &SimSystem, path: &str) -> Option<Vec<u8>> {
     system.arrange(|world| world.content_of(path).ok())
 }
@@ -105,6 +112,8 @@ fn change<S: System>(system: &S, root: &S::Directory, file: &S::File, call: Call
         Call::SetDirectoryMode => system.set_directory_mode(root, 0o711),
         Call::Rename => system.rename(root, "notes", "renamed"),
         Call::Link => system.link(root, "notes", "second"),
+        Call::LinkAcross => system.link_across(root, "notes", root, "second"),
+        Call::RemoveDirectory => system.remove_directory(root, "empty"),
         Call::Remove => system.remove(root, "notes"),
         other => panic!("{other:?} changes nothing"),
     }
@@ -132,6 +141,7 @@ fn every_call<S: System>(system: &S) {
     });
     let _ = (system.sync_directory(&root), system.set_directory_mode(&root, 0o711));
     let _ = (system.link(&root, "f", "l"), system.rename(&root, "f", "g"), system.remove(&root, "l"));
+    let _ = (system.link_across(&root, "g", &root, "h"), system.remove_directory(&root, "d"));
     let _ = (system.list(&root), system.ask("Allow?"), system.random(&mut [0; 4]));
     let cancel = Cancel::new();
     let _ = system.run(&ChildOrder {

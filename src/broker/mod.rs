@@ -9,6 +9,7 @@ mod place;
 mod receipts;
 mod rows;
 mod start;
+pub mod stored;
 
 pub use adoption::VERSION;
 pub use start::{Broker, Settings};

@@ -113,6 +113,23 @@ pub fn read_record<S: Observe>(
     Ok(RecordBytes { digest: Digest::of(&bytes), bytes, facts })
 }
 
+/// How often a record that is being replaced is read again.
+const RECORD_READS: usize = 32;
+
+/// Reads the record of a held workspace for a person, without a lock. Replacing a file changes the facts of the former
+/// one, so a read that met a replacement is done again: what comes back is whole, old or new. Never for a load, where a
+/// change is to be refused. Faults as [`read_record`].
+pub fn settled_record<S: Observe>(system: &S, workspace: &S::Directory) -> Result<RecordBytes, Fault> {
+    let here = RelativePath::default();
+    for _ in 1..RECORD_READS {
+        match read_record(system, workspace, &here) {
+            Err(Fault::Changed) => {}
+            other => return other,
+        }
+    }
+    read_record(system, workspace, &here)
+}
+
 /// Reads a workspace file beneath a held directory, in one open: regular, at most `limit` bytes, unchanged while it was
 /// read. Owner and mode are not judged here.
 pub fn read_beneath<S: Observe>(

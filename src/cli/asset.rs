@@ -217,7 +217,7 @@ fn run<S: System>(
 fn judge(report: &ChildReport, unrecognised: &str) -> Outcome {
     let exit = u8::try_from(report.exit).unwrap_or(1);
     match String::from_utf8(report.output.clone()) {
-        Ok(output) if !output.is_empty() => Outcome { output, errors: String::new(), exit },
+        Ok(output) if !output.is_empty() => Outcome { output, exit, ..Outcome::default() },
         _ if exit == 2 => Outcome::usage(unrecognised),
         _ => Outcome::failed(match failure_code(&report.errors) {
             Some(code) => format!("Error: operation failed safely [{code}]."),

@@ -7,6 +7,7 @@ use crate::cli::broker;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
+use crate::cli::owner::with_errors;
 use crate::consent::store::{self, ConsentFile};
 use crate::foundation::limits;
 use crate::foundation::path::{AbsolutePath, RelativePath};
@@ -37,13 +38,15 @@ pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
         return Outcome::refused(&Reason::KernelTooOld.into());
     }
     let system = OsSystem::new();
-    let outcome = match command.as_str() {
-        "request" => request(&system, environment, words),
-        "status" => nothing_more(words).and_then(|()| Ok(status(&system, environment)?)),
-        "revoke" => nothing_more(words).and_then(|()| Ok(revoke(&system, environment)?)),
-        _ => Err(Outcome::usage(USAGE)),
-    };
-    outcome.unwrap_or_else(|refused| refused)
+    with_errors("consent", words, |words| {
+        let outcome = match command.as_str() {
+            "request" => request(&system, environment, words),
+            "status" => nothing_more(words).and_then(|()| Ok(status(&system, environment)?)),
+            "revoke" => nothing_more(words).and_then(|()| Ok(revoke(&system, environment)?)),
+            _ => Err(Outcome::usage(USAGE)),
+        };
+        outcome.unwrap_or_else(|refused| refused)
+    })
 }
 
 /// Where the consent lies: the named file, else the default one in the broker's private state.

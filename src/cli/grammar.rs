@@ -4,6 +4,8 @@
 
 use crate::foundation::text::display;
 
+/// Asks for refusals as JSON; taken out of the arguments before a command reads them.
+pub(crate) const JSON_ERRORS: &str = "--json-errors";
 /// Longest piece of an argument that is shown back.
 const SHOWN: usize = 64;
 
@@ -61,11 +63,46 @@ impl Options {
                 let value = value.filter(|value| !value.is_empty() && !value.starts_with("--"));
                 parsed.values.push((option, value.ok_or_else(|| format!("{option} requires a value."))?));
             } else {
-                return Err(format!("Unknown option: {}", display(name, SHOWN)));
+                return Err(self.unknown(name));
             }
         }
         Ok(parsed)
     }
+
+    /// The recorded text, and on a second line the option that may have been meant.
+    fn unknown(&self, name: &str) -> String {
+        // The commands that take a flag once are those that do not know this one.
+        let everywhere = [JSON_ERRORS];
+        let everywhere = everywhere.iter().filter(|_| !self.flags_once);
+        let known = self.flags.iter().chain(self.values).chain(everywhere);
+        let nearest = known.map(|known| (distance(name, known), known)).min_by_key(|(distance, _)| *distance);
+        let shown = display(name, SHOWN);
+        match nearest {
+            Some((distance, known)) if distance <= (known.len() / 3).max(2) => {
+                format!("Unknown option: {shown}\nDid you mean {known}?")
+            }
+            _ => format!("Unknown option: {shown}"),
+        }
+    }
+}
+
+/// How many characters must be added, removed or replaced to make one text of another. Longer texts than any option
+/// are as far away as can be.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    if one.len() > SHOWN {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, character) in one.chars().enumerate() {
+        let mut next = vec![at + 1];
+        for ((there, above), diagonal) in other.iter().zip(row.iter().skip(1)).zip(&row) {
+            let left = next.last().copied().unwrap_or_default();
+            next.push((diagonal + usize::from(*there != character)).min(above + 1).min(left + 1));
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
 }
 
 impl Arguments {
@@ -135,5 +172,15 @@ mod tests {
         assert_eq!(text(&["--cwd", "--yes"]), "--cwd requires a value.");
         assert_eq!(text(&["--cwd", "a", "--cwd", "b"]), "--cwd may be supplied only once.");
         assert_eq!(text(&["--x\u{1b}=1"]), "Unknown option: --x\\u{1b}");
+    }
+
+    #[test]
+    fn an_unknown_option_names_the_one_that_was_meant() {
+        let text = |argument: &str| parse(&[argument]).unwrap_err();
+        assert_eq!(text("--aplies-to=x"), "Unknown option: --aplies-to\nDid you mean --applies-to?");
+        assert_eq!(text("--cdw"), "Unknown option: --cdw\nDid you mean --cwd?");
+        assert_eq!(text("--json-error"), "Unknown option: --json-error\nDid you mean --json-errors?");
+        assert_eq!(text("--frobnicate"), "Unknown option: --frobnicate");
+        assert_eq!(text(&"--x".repeat(9999)), format!("Unknown option: {}…", "--x".repeat(21) + "-"));
     }
 }

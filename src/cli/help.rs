@@ -7,8 +7,19 @@ kdna: judgment assets attached to one project
   attach FILE.kdna --cwd DIR (--attachment-stdin | --role TEXT --applies-to TEXT... [--does-not-apply-to TEXT...]
          [--closed-world-scope] | --all-workspace) [--preview | --yes (--consent-digest DIGEST | --scope-user-approved)]
                          Approve one exact asset for one workspace. --preview shows what would be approved and changes nothing.
-  attachments [--cwd DIR] [--workspace-root DIR]
-                         Print the nearest attachment record.
+  attachments            The nearest attachment record: a table on a terminal, else JSON.
+  enable ID, disable ID  Switch one attachment on (its stored copy is verified first) or off.
+  switch ID FILE.kdna (--retain-scope | --attachment-stdin | [--role TEXT] (--applies-to TEXT... [--closed-world-scope] |
+         --all-workspace) [--does-not-apply-to TEXT...]) [--from-damaged] [--preview | --yes (--consent-digest DIGEST |
+         --scope-user-approved)]
+                         Put another asset in the place of the attached one; the former version is kept.
+                         --from-damaged leaves a version whose stored copy is missing or damaged.
+  rollback ID            Go back to the version before the last switch; the present one is lost from the record.
+  remove ID              Take an attachment out of the record; stored copies stay.
+  cleanup [--plan-digest DIGEST --yes]
+                         Show the stored copies that nothing names any more, or delete exactly those.
+  doctor                 What in this workspace would be refused, and what to do about it.
+                         All of these: [--cwd DIR] [--workspace-root DIR].
   resolve --cwd DIR [--workspace-root DIR] (--task-stdin | --task-file FILE) [--hardened]
           [--select-attachment ID --selection-task-digest DIGEST --selection-plan-digest DIGEST --selection-approved]
                          Decide one task: load, ask, skip or block. --hardened asks where a word denies or restricts.
@@ -24,7 +35,8 @@ kdna: judgment assets attached to one project
 
   help, version
 
-Exit: 0 done, 1 failed or invalid, 2 refused or not understood, 3 not loadable now.
+--json-errors with any command about workspaces or consent: refusals as one JSON object (code, reason, message, remedy).
+Exit: 0 done, 1 failed or invalid (doctor: something would be refused), 2 refused or not understood, 3 not loadable now.
 ";
 
 /// `kdna-broker help`.
@@ -38,7 +50,7 @@ kdna-broker: hands a project's judgment asset to an agent host only where a pers
                          Ask the person at this terminal, once, and write the answer.
                          Exit: 0 allowed, 10 declined, 11 no terminal, 2 refused.
   consent status         What is allowed now, as JSON.
-  consent revoke         Take it back; loads in flight deliver nothing.
+  consent revoke         Take it back; loads in flight deliver nothing. --json-errors with any of the three.
   runtime pin --interpreter PROGRAM --package DIR --entry FILE --out FILE [--cli-version V] [--core-version V]
                          Record an external runtime, every file by digest; a server then starts exactly it or nothing.
   demo                   The whole way in a temporary workspace: attach, refuse, ask, deliver, tamper, revoke.

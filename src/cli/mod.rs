@@ -1,13 +1,21 @@
 //! Floor 8: the commands. The only place that reads the environment and the command line; everything below is given
 //! what it needs.
 
+#[cfg(feature = "runtime")]
+mod approve;
 mod asset;
 #[cfg(feature = "runtime")]
 mod attach;
 mod broker;
+#[cfg(feature = "runtime")]
+mod change;
+#[cfg(feature = "runtime")]
+mod cleanup;
 mod consent;
 #[cfg(feature = "runtime")]
 mod demo;
+#[cfg(feature = "runtime")]
+mod doctor;
 mod environment;
 mod grammar;
 mod help;
@@ -15,9 +23,13 @@ mod host_consent;
 mod input;
 mod outcome;
 mod owner;
+#[cfg(feature = "runtime")]
+mod people;
 mod resolve;
 mod runtime;
 mod shim;
+#[cfg(feature = "runtime")]
+mod switch;
 #[cfg(feature = "runtime")]
 mod worker;
 

@@ -2,7 +2,7 @@
 //! writes to the standard streams, apart from the server's own transport.
 
 use crate::foundation::json::write;
-use crate::foundation::refusal::Refusal;
+use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::terminal_text;
 use crate::foundation::value::Value;
 use crate::system::os::streams::Waiting;
@@ -18,6 +18,10 @@ pub(crate) struct Outcome {
     pub(crate) errors: String,
     /// The exit status.
     pub(crate) exit: u8,
+    /// What stands in the place of `output` where standard output is a terminal.
+    pub(crate) for_people: Option<String>,
+    /// The refusal behind `errors`, if one is.
+    pub(crate) refusal: Option<Refusal>,
 }
 
 impl Outcome {
@@ -36,14 +40,41 @@ impl Outcome {
         Self { output, ..Self::default() }
     }
 
+    /// A document, and what a person at a terminal reads instead.
+    #[must_use]
+    #[cfg_attr(not(feature = "runtime"), allow(dead_code))] // only commands about attachments have such a text
+    pub(crate) fn shown_as(self, text: String) -> Self {
+        Self { for_people: Some(text), ..self }
+    }
+
     /// A refused command: `Error: [code] message`, and what to do about it on a second line; exit 2.
     pub(crate) fn refused(refusal: &Refusal) -> Self {
-        Self::error(format!("Error: [{}] {}\n{}", refusal.code(), refusal.message(), refusal.remedy()), 2)
+        let text = format!("Error: [{}] {}\n{}", refusal.code(), refusal.message(), refusal.remedy());
+        Self { refusal: Some(refusal.clone()), ..Self::error(text, 2) }
     }
 
     /// A command line that cannot be understood: the recorded text; exit 2.
     pub(crate) fn usage(text: &str) -> Self {
-        Self::error(format!("Error: {text}"), 2)
+        let refusal = Some(Refusal::labelled(Reason::Usage, text.to_owned()));
+        Self { refusal, ..Self::error(format!("Error: {text}"), 2) }
+    }
+
+    /// The same, with a refusal said as one JSON object on one line (`--json-errors`).
+    #[must_use]
+    pub(crate) fn with_json_errors(self) -> Self {
+        let Some(refusal) = &self.refusal else { return self };
+        // A message of two lines carries its own advice.
+        let (message, remedy) = refusal.message().split_once('\n').unwrap_or((refusal.message(), refusal.remedy()));
+        let document = Value::object([
+            ("code", Value::from(refusal.code().as_str())),
+            ("reason", Value::from(refusal.reason().as_str())),
+            ("message", Value::from(message)),
+            ("remedy", Value::from(remedy)),
+        ]);
+        match write::compact(&document) {
+            Ok(line) => Self { errors: line + "\n", ..self },
+            Err(_) => self,
+        }
     }
 
     /// A failure; exit 1.
@@ -68,7 +99,11 @@ impl Outcome {
     /// strangers (a record from a clone, an asset's title): on a terminal nothing in them can steer it.
     pub(crate) fn finish(self) -> ExitCode {
         let mut output = Waiting(std::io::stdout().lock());
-        let text = if output.0.is_terminal() { terminal_text(&self.output) } else { self.output };
+        let text = if output.0.is_terminal() {
+            terminal_text(self.for_people.as_ref().unwrap_or(&self.output))
+        } else {
+            self.output
+        };
         let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
         let _ = Waiting(std::io::stderr().lock()).write_all(self.errors.as_bytes());
         if written.is_err() && self.exit == 0 { ExitCode::FAILURE } else { ExitCode::from(self.exit) }

@@ -1,10 +1,11 @@
 //! `kdna`: the owner's commands, by name. Anything else is refused by name.
 
-#[cfg(feature = "runtime")]
-use crate::cli::attach;
 use crate::cli::environment::Environment;
+use crate::cli::grammar::JSON_ERRORS;
 use crate::cli::outcome::Outcome;
 use crate::cli::{asset, help, host_consent, resolve};
+#[cfg(feature = "runtime")]
+use crate::cli::{attach, change, cleanup, doctor, switch};
 use crate::foundation::refusal::Reason;
 use crate::foundation::text::display;
 use crate::system::os::{self, OsSystem};
@@ -21,10 +22,21 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
         }
         "version" | "--version" | "-v" => alone("version", words, Outcome::text(crate::broker::VERSION)),
         _ => match os::start::check_platform() {
-            Ok(_) => dispatch(OsSystem::new(), environment, command, words),
+            Ok(_) => with_errors(command, words, |words| dispatch(OsSystem::new(), environment, command, words)),
             Err(_) => Outcome::refused(&Reason::KernelTooOld.into()),
         },
     }
+}
+
+/// Takes `--json-errors` out of the arguments of a command that knows it. Options with a value take none that begins
+/// with `--`, so it is nobody's value.
+pub(crate) fn with_errors(command: &str, words: &[String], run: impl FnOnce(&[String]) -> Outcome) -> Outcome {
+    let knows = !matches!(command, "plan-load" | "load" | "inspect" | "validate");
+    if !knows || words.iter().all(|word| word != JSON_ERRORS) {
+        return run(words);
+    }
+    let words: Vec<String> = words.iter().filter(|word| *word != JSON_ERRORS).cloned().collect();
+    run(&words).with_json_errors()
 }
 
 fn dispatch(system: OsSystem, environment: &Environment, command: &str, words: &[String]) -> Outcome {
@@ -33,6 +45,20 @@ fn dispatch(system: OsSystem, environment: &Environment, command: &str, words: &
         "attach" => attach::attach(&system, environment, words),
         #[cfg(feature = "runtime")]
         "attachments" => attach::attachments(&system, environment, words),
+        #[cfg(feature = "runtime")]
+        "enable" => change::run(&system, environment, "enable", words),
+        #[cfg(feature = "runtime")]
+        "disable" => change::run(&system, environment, "disable", words),
+        #[cfg(feature = "runtime")]
+        "rollback" => change::run(&system, environment, "rollback", words),
+        #[cfg(feature = "runtime")]
+        "remove" => change::run(&system, environment, "remove", words),
+        #[cfg(feature = "runtime")]
+        "switch" => switch::run(&system, environment, words),
+        #[cfg(feature = "runtime")]
+        "cleanup" => cleanup::run(&system, environment, words),
+        #[cfg(feature = "runtime")]
+        "doctor" => doctor::run(&system, environment, words),
         "resolve" => resolve::resolve(&system, environment, words),
         "plan-load" => asset::plan_load(&system, words),
         "load" => asset::load(&system, words),

@@ -20,6 +20,8 @@ pub const SNAPSHOT_BYTES: u64 = 268_435_456;
 pub const GITIGNORE_BYTES: u64 = 65_536;
 /// Size of `.kdna/attachments.lock`.
 pub const LOCK_FILE_BYTES: u64 = 4096;
+/// Size of the plan of an interrupted cleanup.
+pub const CLEANUP_PLAN_BYTES: u64 = 16_777_216;
 /// Size of a host processing consent document.
 pub const CONSENT_BYTES: u64 = 16_384;
 /// Size of a consent document that `status` still reads.

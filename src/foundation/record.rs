@@ -117,6 +117,8 @@ pub struct Attachment {
     pub scope: Scope,
     /// When the person approved.
     pub approved_at: Timestamp,
+    /// The assets of its former versions, oldest first; each is still a reference to its snapshot.
+    pub history: Vec<AssetReference>,
     scope_object: Object,
     scope_digest: Digest,
     entry: Value,
@@ -152,10 +154,23 @@ impl Record {
     /// Refuses with `record_too_large`, `record_not_json`, `record_migration` (an older version) or `record_shape`,
     /// whose message names the place.
     pub fn read(bytes: &[u8]) -> Result<Self, Refusal> {
+        Self::check(Self::parse(bytes)?)
+    }
+
+    /// Everything that [`Record::read`] would refuse, the first problem of each part. Empty exactly for a record that can
+    /// be read.
+    pub fn problems(bytes: &[u8]) -> Vec<Refusal> {
+        match Self::parse(bytes) {
+            Ok(document) => shape::problems(&document),
+            Err(refusal) => vec![refusal],
+        }
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Value, Refusal> {
         if u64::try_from(bytes.len()).map_or(true, |length| length > limits::RECORD_BYTES) {
             return Err(Reason::RecordTooLarge.into());
         }
-        let document = read_strict(bytes, limits::RECORD_DEPTH).map_err(|fault| match fault {
+        read_strict(bytes, limits::RECORD_DEPTH).map_err(|fault| match fault {
             JsonFault::DuplicateKey => {
                 Refusal::labelled(Reason::RecordNotJson, "Workspace attachment record holds a key twice.")
             }
@@ -163,8 +178,7 @@ impl Record {
                 Refusal::labelled(Reason::RecordNotJson, "Workspace attachment record is not valid UTF-8.")
             }
             _ => Refusal::new(Reason::RecordNotJson),
-        })?;
-        Self::check(document)
+        })
     }
 
     /// A record without attachments.
@@ -195,9 +209,39 @@ impl Record {
         }
         let mut entries: Vec<Value> = self.attachments.iter().map(|attachment| attachment.entry.clone()).collect();
         entries.push(entry);
+        self.with_entries(entries)
+    }
+
+    fn with_entries(&self, entries: Vec<Value>) -> Result<Self, Refusal> {
         let mut document = self.document.as_object().cloned().unwrap_or_default();
         document.insert("attachments", entries);
         Self::check(Value::Object(document))
+    }
+
+    /// The same record with another entry in the place of the one with this identifier. Refuses with
+    /// `attachment_unknown`, or with `record_shape` if the entry breaks a rule.
+    pub fn replaced(&self, id: &str, entry: &Value) -> Result<Self, Refusal> {
+        if self.find(id).is_none() {
+            return Err(Reason::AttachmentUnknown.into());
+        }
+        let kept = |attachment: &Attachment| if attachment.id == id { entry } else { &attachment.entry }.clone();
+        self.with_entries(self.attachments.iter().map(kept).collect())
+    }
+
+    /// The same record without the entry with this identifier. Refuses with `attachment_unknown`.
+    pub fn without(&self, id: &str) -> Result<Self, Refusal> {
+        if self.find(id).is_none() {
+            return Err(Reason::AttachmentUnknown.into());
+        }
+        let others = self.attachments.iter().filter(|attachment| attachment.id != id);
+        self.with_entries(others.map(|attachment| attachment.entry.clone()).collect())
+    }
+
+    /// Every asset that the record names: live ones and those of former versions.
+    pub fn references(&self) -> impl Iterator<Item = &AssetReference> {
+        self.attachments
+            .iter()
+            .flat_map(|attachment| std::iter::once(&attachment.asset).chain(attachment.history.iter()))
     }
 
     /// The bytes of the file: two-space JSON and a newline. Refuses with `record_too_large`.

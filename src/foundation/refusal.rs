@@ -84,6 +84,10 @@ closed! {
         WorkspaceRootAmbiguous = "workspace_root_ambiguous",
         WorkspaceLocked = "workspace_locked",
         StorageFailed = "storage_failed",
+        CleanupUnsafePath = "cleanup_unsafe_path",
+        CleanupPlanChanged = "cleanup_plan_changed",
+        CleanupRecoveryRequired = "cleanup_recovery_required",
+        CleanupPartial = "cleanup_partial",
         // host consent
         HostConsentCoordinateInvalid = "host_consent_coordinate_invalid",
         HostConsentUsageInvalid = "host_consent_usage_invalid",
@@ -314,6 +318,19 @@ catalogue! {
     GitignoreIrregular = "gitignore_irregular", WorkspaceInvalid, Attach, ".kdna/.gitignore must be a regular file.", "Replace it by a regular file or remove it.";
     RecordLocked = "record_locked", WorkspaceLocked, Attach, "Another workspace attachment mutation holds the lock.", "Try again when the other command has ended.";
     WriteFailed = "write_failed", StorageFailed, Attach, "The change could not be stored; what was there before is unchanged.", "Free space or make the directory writable, then try again.";
+
+    // --- changing what is attached (docs/contract/commands.md)
+    RecordNotFound = "record_not_found", AttachmentNotFound, Record, "No workspace attachment record was found.", "Name the project with --cwd, or attach an asset first: 'kdna attach FILE --cwd DIR'.";
+    AttachmentIdInvalid = "attachment_id_invalid", InputInvalid, Attach, "Attachment ID must be att_ plus 24 lowercase hexadecimal characters.", "'kdna attachments' lists the ids.";
+    AttachmentUnknown = "attachment_unknown", AttachmentNotFound, Attach, "The attachment was not found.", "'kdna attachments' lists the ids.";
+    AttachmentMoved = "attachment_moved", ApprovalBindingChanged, Attach, "The attachment record or policy changed after switch approval.", "Look with 'kdna attachments', then try again.";
+    HistoryMissing = "history_missing", HistoryEmpty, Attach, "Attachment has no retained version.", "Only an attachment that was switched can be rolled back.";
+    SwitchDrift = "switch_drift", ApprovalBindingChanged, Attach, "The switch workspace, old/new asset, role, scope, or authorization facts changed after preview.", "Preview again and confirm the new digest.";
+    CleanupPathUnsafe = "cleanup_path_unsafe", CleanupUnsafePath, Attach, "Workspace snapshot storage holds something that is not a regular file.", "Look at .kdna/assets and remove what does not belong there; 'kdna doctor' names it.";
+    CleanupSnapshotOther = "cleanup_snapshot_other", SnapshotDigestMismatch, Attach, "Workspace managed snapshot digest does not match its name.", "Remove the damaged file below .kdna/assets; 'kdna doctor' names it.";
+    CleanupPlanOther = "cleanup_plan_other", CleanupPlanChanged, Attach, "Cleanup plan changed or was not the exact preview; run cleanup preview again.", "Run 'kdna cleanup' again and confirm the new digest.";
+    CleanupUnrecoverable = "cleanup_unrecoverable", CleanupRecoveryRequired, Attach, "An interrupted cleanup could not be recovered.", "Look into .kdna/.cleanup-staging-*: move the snapshots in it back to .kdna/assets and remove the directory.";
+    CleanupIncomplete = "cleanup_incomplete", CleanupPartial, Attach, "Cleanup deleted only some of the snapshots; the others were put back.", "Make .kdna writable, then run 'kdna cleanup' again.";
 
     // --- host consent commands (docs/contract/consent.md)
     ConsentCoordinate = "consent_coordinate", HostConsentCoordinateInvalid, Consent, "KDNA_MCP_HOST_PROCESSING_CONSENT_FILE must name one absolute regular-file path.", "Give an absolute path without '.', '..' or a trailing slash.";

@@ -190,6 +190,17 @@ pub trait System: Observe {
     fn rename(&self, directory: &Self::Directory, from: &str, to: &str) -> Result<(), Fault>;
     /// Makes a second name of a file in one held directory; [`Fault::Exists`] if the name is taken.
     fn link(&self, directory: &Self::Directory, from: &str, to: &str) -> Result<(), Fault>;
+    /// Makes a second name of a file in another held directory of the same file system; [`Fault::Exists`] if the name is
+    /// taken. What `from` names is not followed.
+    fn link_across(
+        &self,
+        directory: &Self::Directory,
+        from: &str,
+        target: &Self::Directory,
+        to: &str,
+    ) -> Result<(), Fault>;
+    /// Removes an empty directory.
+    fn remove_directory(&self, parent: &Self::Directory, name: &str) -> Result<(), Fault>;
     /// Removes a file's name.
     fn remove(&self, directory: &Self::Directory, name: &str) -> Result<(), Fault>;
     /// The names in a held directory, sorted.

@@ -1,7 +1,7 @@
 //! The scripted runtime, the person, other processes and threads.
 
 use crate::support::{absolute, relative};
-use crate::{change, report, scene, stored};
+use crate::{change, full_scene, report, scene, stored};
 use kdna_broker::system::sim::{Call, HookAction, SimDirectory, SimSystem};
 use kdna_broker::system::{Cancel, ChildFault, ChildOrder, Fault, NoTerminal, Observe, Program, System};
 use std::time::{Duration, Instant};
@@ -54,7 +54,7 @@ fn the_runtime_script_reads_as_a_child_and_hooks_fire_in_it() {
 
 #[test]
 fn a_child_can_do_no_more_than_its_sandbox_lets_it() {
-    let (system, root) = scene();
+    let (system, root) = full_scene();
     system.set_script(|_, _| Ok(report(b"")));
     system.arrange(|world| world.answer("y"));
     let child = system.as_child(Some(&root));

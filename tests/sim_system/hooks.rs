@@ -1,7 +1,7 @@
 //! The hook, the log and the decorator.
 
 use crate::support::{absolute, relative};
-use crate::{change, counted, every_call, read, report, scene, stored};
+use crate::{change, counted, every_call, full_scene, read, report, scene, stored};
 use kdna_broker::foundation::time::Timestamp;
 use kdna_broker::system::sim::{Call, CallEvent, HookAction, Hooked, SimSystem};
 use kdna_broker::system::{Cancel, ChildFault, Fault, NoTerminal, Observe, System};
@@ -29,7 +29,7 @@ fn the_hook_fires_before_every_call_exactly_once() {
 #[test]
 fn a_failing_hook_suppresses_the_effect() {
     for call in Call::ALL.iter().copied().filter(|call| call.changes()) {
-        let (system, root) = scene();
+        let (system, root) = full_scene();
         // Something unsynced, so that the two sync calls have an effect to suppress.
         let file = system.open_append(&root, "notes", 0o600).unwrap();
         system.write(&file, b"|more").unwrap();
@@ -133,7 +133,7 @@ fn the_log_tells_what_was_not_opened() {
 #[test]
 fn a_decorated_system_fails_where_the_hook_says_so() {
     for call in Call::ALL.iter().copied().filter(|call| call.changes()) {
-        let (system, root) = scene();
+        let (system, root) = full_scene();
         let file = system.open_append(&root, "notes", 0o600).unwrap();
         system.clear_log();
         let before = stored(&system);

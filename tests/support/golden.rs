@@ -51,6 +51,8 @@ pub(crate) enum Deviation {
     Exit(i32),
     /// Another text on standard error, of which this is a part.
     Stderr(String),
+    /// The recorded text on standard error with this code before it, and what to do about it on one more line.
+    StderrCode(String),
     /// A file that stays behind, beside the recorded ones.
     LeftBehind(String),
 }
@@ -188,6 +190,19 @@ impl Case {
             })
             .collect();
         let phrase = String::from_utf8_lossy(&recorded);
+        if let Some(code) = deviations.iter().find_map(|deviation| match deviation {
+            Deviation::StderrCode(code) => Some(code),
+            _ => None,
+        }) {
+            let message = phrase.strip_prefix("Error: ").unwrap_or("nothing was recorded");
+            let rest = said.strip_prefix(&format!("Error: [{code}] {message}"));
+            let agrees = rest.is_some_and(|rest| rest.lines().count() == 1 && rest.ends_with(".\n"));
+            return if agrees {
+                Vec::new()
+            } else {
+                vec![format!("stderr: expected [{code}] {message:?}, given {said:?}")]
+            };
+        }
         let one_line = said.ends_with('\n') && said.lines().count() == 1;
         let agrees = given == recorded || (self.phrase_only && one_line && said.contains(phrase.trim()));
         match (parts.is_empty(), agrees) {

@@ -25,6 +25,7 @@ pub(crate) fn conforms<S: System>(system: &S, base: &AbsolutePath) {
     appends_and_reads_within_limits(system, &directory);
     facts_tell_changes(system, &directory);
     renames_and_links(system, &directory);
+    links_across_directories(system, &directory);
     handles_hold_directories(system, base, &directory);
     refuses_the_wrong_kind(system, base, &directory);
     seals_what_was_read(system, &directory);
@@ -129,6 +130,21 @@ fn renames_and_links<S: System>(system: &S, base: &S::Directory) {
     assert_eq!(named(system, base, "second").unwrap().links, 1);
     assert_eq!(system.remove(base, "document"), Err(Fault::NotFound));
     assert_eq!(system.open_file_in(base, "document").err(), Some(Fault::NotFound));
+}
+
+fn links_across_directories<S: System>(system: &S, base: &S::Directory) {
+    system.make_directory(base, "aside", 0o700).unwrap();
+    let aside = system.open_directory_beneath(base, &relative("aside")).unwrap();
+    system.link_across(base, "second", &aside, "kept").unwrap();
+    assert_eq!(named(system, base, "aside/kept").unwrap().identity, named(system, base, "second").unwrap().identity);
+    assert_eq!(system.link_across(base, "second", &aside, "kept"), Err(Fault::Exists));
+    assert_eq!(system.link_across(base, "absent", &aside, "other"), Err(Fault::NotFound));
+    assert!(system.remove_directory(base, "aside").is_err(), "only empty ones");
+    assert_eq!(content(system, base, "aside/kept").unwrap(), b"new");
+    system.remove(&aside, "kept").unwrap();
+    assert_eq!(system.remove_directory(base, "second"), Err(Fault::WrongKind), "only directories");
+    system.remove_directory(base, "aside").unwrap();
+    assert_eq!(named(system, base, "aside"), Err(Fault::NotFound));
 }
 
 fn handles_hold_directories<S: System>(system: &S, path: &AbsolutePath, base: &S::Directory) {

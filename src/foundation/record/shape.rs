@@ -68,20 +68,13 @@ fn versions(record: &Object) -> Result<(), Refusal> {
 
 fn attachment(value: &Value, label: &str, index: usize) -> Result<Attachment, Refusal> {
     let entry = fields(Some(value), label, &ATTACHMENT_KEYS)?;
-    let id = entry.get("attachment_id").and_then(Value::as_str).filter(|id| text::is_attachment_id(id));
-    let id = id.ok_or_else(|| {
-        refuse(format!("{label}.attachment_id must be att_ plus 24 lowercase hexadecimal characters."))
-    })?;
+    let id = attachment_id(entry, label)?;
     let asset = asset(entry.get("asset"), &format!("{label}.asset"))?;
-    let enabled = match entry.get("state").and_then(Value::as_str) {
-        Some("enabled") => true,
-        Some("disabled") => false,
-        _ => return Err(refuse(format!("{label}.state must be enabled or disabled."))),
-    };
+    let enabled = state(entry, label)?;
     let role = bounded_text(entry.get("role"), &format!("{label}.role"))?;
     let (scope_object, scope) = scope(entry.get("scope"), &format!("{label}.scope"))?;
     let approved_at = policies(entry, label)?;
-    history(entry.get("history"), label, index)?;
+    let history = history(entry.get("history"), label, index)?;
     let scope_digest = digest::of_object(&scope_object).ok_or(Reason::RecordShape)?;
     Ok(Attachment {
         id: id.to_owned(),
@@ -90,10 +83,74 @@ fn attachment(value: &Value, label: &str, index: usize) -> Result<Attachment, Re
         role,
         scope,
         approved_at,
+        history,
         scope_object,
         scope_digest,
         entry: value.clone(),
     })
+}
+
+fn attachment_id<'v>(entry: &'v Object, label: &str) -> Result<&'v str, Refusal> {
+    let id = entry.get("attachment_id").and_then(Value::as_str).filter(|id| text::is_attachment_id(id));
+    id.ok_or_else(|| refuse(format!("{label}.attachment_id must be att_ plus 24 lowercase hexadecimal characters.")))
+}
+
+fn state(entry: &Object, label: &str) -> Result<bool, Refusal> {
+    match entry.get("state").and_then(Value::as_str) {
+        Some("enabled") => Ok(true),
+        Some("disabled") => Ok(false),
+        _ => Err(refuse(format!("{label}.state must be enabled or disabled."))),
+    }
+}
+
+/// What is wrong with a record: the first problem of each of its parts, in their order. Empty exactly where
+/// [`attachments`] finds none.
+pub(super) fn problems(document: &Value) -> Vec<Refusal> {
+    let mut found = Vec::new();
+    found.extend(fields(Some(document), "record", &RECORD_KEYS).err());
+    let Some(record) = document.as_object() else { return found };
+    if let Err(refusal) = versions(record) {
+        // By other rules than these: nothing more can be said of it.
+        found.push(refusal);
+        return found;
+    }
+    let workspace = fields(record.get("workspace"), "record.workspace", &["root_marker"]);
+    let marker = workspace.and_then(|workspace| {
+        constant(workspace, "root_marker", ROOT_MARKER, "record.workspace.root_marker is unsupported.")
+    });
+    found.extend(marker.err());
+    match bounded_array(record.get("attachments"), "record.attachments", limits::ATTACHMENTS) {
+        Ok(entries) => {
+            for (index, entry) in entries.iter().enumerate() {
+                attachment_problems(entry, index, &mut found);
+            }
+        }
+        Err(refusal) => found.push(refusal),
+    }
+    if found.is_empty() {
+        found.extend(attachments(document).err());
+    }
+    found
+}
+
+fn attachment_problems(value: &Value, index: usize, found: &mut Vec<Refusal>) {
+    let label = &format!("attachments[{index}]");
+    found.extend(fields(Some(value), label, &ATTACHMENT_KEYS).err());
+    let Some(entry) = value.as_object() else { return };
+    found.extend(attachment_id(entry, label).err());
+    found.extend(asset(entry.get("asset"), &format!("{label}.asset")).err());
+    found.extend(state(entry, label).err());
+    found.extend(bounded_text(entry.get("role"), &format!("{label}.role")).err());
+    found.extend(scope(entry.get("scope"), &format!("{label}.scope")).err());
+    found.extend(policies(entry, label).err());
+    match bounded_array(entry.get("history"), &format!("{label}.history"), limits::ATTACHMENTS) {
+        Ok(versions) => {
+            found.extend(
+                versions.iter().enumerate().filter_map(|(at, version)| former(version, label, index, at).err()),
+            );
+        }
+        Err(refusal) => found.push(refusal),
+    }
 }
 
 /// The two fixed policies and the time between them, as every version of an attachment has them.
@@ -104,20 +161,23 @@ fn policies(entry: &Object, label: &str) -> Result<Timestamp, Refusal> {
     Ok(approved_at)
 }
 
-fn history(value: Option<&Value>, label: &str, index: usize) -> Result<(), Refusal> {
+fn history(value: Option<&Value>, label: &str, index: usize) -> Result<Vec<AssetReference>, Refusal> {
     let entries = bounded_array(value, &format!("{label}.history"), limits::ATTACHMENTS)?;
-    for (position, value) in entries.iter().enumerate() {
-        let place = format!("{label}.history[{position}]");
-        let entry = fields(Some(value), &place, &HISTORY_KEYS)?;
-        asset(entry.get("asset"), &format!("{place}.asset"))?;
-        bounded_text(entry.get("role"), &format!("{place}.role"))?;
-        // From here on the contract names the place of a former version in one bracket.
-        let former = format!("attachments[{index}.history.{position}]");
-        scope(entry.get("scope"), &format!("{former}.scope"))?;
-        policies(entry, &former)?;
-        timestamp(entry.get("replaced_at"), &format!("{place}.replaced_at"))?;
-    }
-    Ok(())
+    entries.iter().enumerate().map(|(position, value)| former(value, label, index, position)).collect()
+}
+
+/// One former version; gives its asset.
+fn former(value: &Value, label: &str, index: usize, position: usize) -> Result<AssetReference, Refusal> {
+    let place = format!("{label}.history[{position}]");
+    let entry = fields(Some(value), &place, &HISTORY_KEYS)?;
+    let asset = asset(entry.get("asset"), &format!("{place}.asset"))?;
+    bounded_text(entry.get("role"), &format!("{place}.role"))?;
+    // From here on the contract names the place of a former version in one bracket.
+    let former = format!("attachments[{index}.history.{position}]");
+    scope(entry.get("scope"), &format!("{former}.scope"))?;
+    policies(entry, &former)?;
+    timestamp(entry.get("replaced_at"), &format!("{place}.replaced_at"))?;
+    Ok(asset)
 }
 
 fn asset(value: Option<&Value>, label: &str) -> Result<AssetReference, Refusal> {

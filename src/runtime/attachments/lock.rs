@@ -15,6 +15,8 @@ use std::time::Duration;
 const ADVISORY: &str = ".attachments-lock.tmp";
 /// The published lock.
 const PUBLISHED: &str = "attachments.lock";
+/// In a published lock: its owner holds the advisory lock as long as it is published.
+const HOLDS: &str = "advisory_lock";
 /// How often a dead owner's lock is cleared away before the lock counts as taken.
 const ATTEMPTS: usize = 3;
 
@@ -56,6 +58,7 @@ fn publish_once<S: System>(system: &S, kdna: &S::Directory) -> Result<Option<Ide
     let says = Value::object([
         ("pid", Value::from(system.process_id())),
         ("created_at", Value::from(system.now().to_string())),
+        (HOLDS, Value::from(ADVISORY)),
     ]);
     let text = write::compact(&says).map_err(|_| Reason::Internal)? + "\n";
     let file = system.create_file(kdna, &owner, 0o600).map_err(write_failed)?;
@@ -75,7 +78,7 @@ fn publish_once<S: System>(system: &S, kdna: &S::Directory) -> Result<Option<Ide
     }
 }
 
-/// Removes the lock of a process that is gone. Refuses with `record_locked` if its owner lives or cannot be read. What is
+/// Removes the lock of a process that is gone: its id is free, or it would hold the advisory lock. Refuses with `record_locked` if its owner lives or cannot be read. What is
 /// moved away is looked at once more, so that a lock published meanwhile is put back and not lost.
 fn clear_dead<S: System>(system: &S, kdna: &S::Directory) -> Result<(), Refusal> {
     let (bytes, facts) = match read_beneath(system, kdna, &entry(PUBLISHED), limits::LOCK_FILE_BYTES) {
@@ -83,7 +86,8 @@ fn clear_dead<S: System>(system: &S, kdna: &S::Directory) -> Result<(), Refusal>
         Err(Fault::NotFound) => return Ok(()),
         Err(_) => return Err(Reason::RecordLocked.into()),
     };
-    if owner(&bytes).is_none_or(|id| system.process_exists(id)) {
+    // Whoever finds this holds the advisory lock, so an owner that would hold it is gone, whoever has its process id now.
+    if !is_stale(system, &bytes) {
         return Err(Reason::RecordLocked.into());
     }
     let stale = temporary_name(system, ".attachments-lock-stale")?;
@@ -100,11 +104,22 @@ fn clear_dead<S: System>(system: &S, kdna: &S::Directory) -> Result<(), Refusal>
     if same { Ok(()) } else { Err(Reason::RecordLocked.into()) }
 }
 
+/// Whether a lock file is from a program that takes both locks.
+fn held_the_advisory(bytes: &[u8]) -> bool {
+    let says = read_strict(bytes, limits::POLICY_DEPTH);
+    says.is_ok_and(|says| says.get(HOLDS).and_then(Value::as_str) == Some(ADVISORY))
+}
+
 /// The process id that a lock file names.
 fn owner(bytes: &[u8]) -> Option<u32> {
     let id = read_strict(bytes, limits::POLICY_DEPTH).ok()?.get("pid")?.as_number()?;
     let whole = id.fract() == 0.0 && (1.0..=f64::from(i32::MAX)).contains(&id);
     if whole { format!("{id}").parse().ok() } else { None }
+}
+
+/// Whether what a published lock says lets the next change of the record clear it away.
+pub fn is_stale<S: System>(system: &S, bytes: &[u8]) -> bool {
+    held_the_advisory(bytes) || owner(bytes).is_some_and(|id| !system.process_exists(id))
 }
 
 /// Takes the published lock back if it is still ours; looks once more if the system stumbles.

@@ -78,6 +78,19 @@ impl AttachmentPolicy {
         Self::build(arguments, approval_source)
     }
 
+    /// The policy of an attachment once more, approved anew. Refuses as a new one does: what a host cannot be shown is
+    /// not carried on.
+    pub fn retained(role: &str, scope: &Scope, approval_source: ApprovalSource) -> Result<Self, Refusal> {
+        let arguments = PolicyArguments {
+            role: Some(role),
+            applies_to: &scope.applies_to,
+            does_not_apply_to: &scope.does_not_apply_to,
+            all_workspace: scope.application == Application::AllWorkspace,
+            closed_world: scope.matching_policy == MatchingPolicy::ClosedWorldSkip,
+        };
+        Self::build(&arguments, approval_source)
+    }
+
     /// The approved purpose.
     pub fn role(&self) -> &str {
         &self.role
@@ -181,17 +194,6 @@ fn clean_role(role: &str) -> Result<String, Refusal> {
     Ok(role)
 }
 
-fn refuse_hidden(text: &str) -> Result<(), Refusal> {
-    if text.chars().any(is_hidden) { Err(Reason::PhraseDeceptive.into()) } else { Ok(()) }
-}
-
-/// Characters that stored text may not hold: controls, line separators, reordering, and what cannot be seen. Combining
-/// marks and the two emoji presentation selectors are people's own writing and stay.
-fn is_hidden(character: char) -> bool {
-    text::is_deceptive(character)
-        && matches!(character,
-            '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'
-            | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+fn refuse_hidden(shown: &str) -> Result<(), Refusal> {
+    if shown.chars().any(text::is_hidden) { Err(Reason::PhraseDeceptive.into()) } else { Ok(()) }
 }

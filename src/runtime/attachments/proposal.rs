@@ -70,6 +70,11 @@ impl Proposal {
         &self.policy
     }
 
+    /// Whether the asset needs an authorization before it can be loaded.
+    pub fn needs_authorization(&self) -> bool {
+        !self.can_load_now
+    }
+
     /// The attachment without what is decided when it is stored (id, time, history).
     pub fn attachment(&self) -> Value {
         Value::Object(self.members())
@@ -133,7 +138,7 @@ impl Proposal {
         Value::Object(entry)
     }
 
-    fn members(&self) -> Object {
+    pub(super) fn members(&self) -> Object {
         let asset = Value::object([
             ("id", Value::from(self.asset.id.as_str())),
             ("version", Value::from(self.asset.version.as_str())),
@@ -150,7 +155,7 @@ impl Proposal {
         members
     }
 
-    fn authorization(&self) -> Value {
+    pub(super) fn authorization(&self) -> Value {
         Value::object([
             ("access", Value::from(self.access.as_str())),
             ("required_before_load", Value::from(!self.can_load_now)),

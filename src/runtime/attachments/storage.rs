@@ -12,8 +12,8 @@ use crate::system::{Fault, Kind, System};
 const ASSETS: &str = "assets";
 const RECORD_NAME: &str = "attachments.json";
 const GITIGNORE: &str = ".gitignore";
-/// What must never be committed by accident, in the contract's order.
-const IGNORED: [&str; 7] = [
+/// The lines of `.kdna/.gitignore`: what must never be committed by accident, in the contract's order.
+pub const IGNORED: [&str; 7] = [
     "/.gitignore",
     "/assets/",
     "/attachments.json",
@@ -100,6 +100,33 @@ impl<'a, S: System> Storage<'a, S> {
         discard(self.system, &self.assets, &snapshot_name(&asset.digest));
     }
 
+    /// Whether the stored bytes of an asset are the recorded ones. Refuses with `snapshot_not_found`,
+    /// `snapshot_irregular` or `snapshot_other_bytes`.
+    pub(super) fn check_snapshot(&self, asset: &AssetReference) -> Result<(), Refusal> {
+        match self.read(&self.assets, &snapshot_name(&asset.digest), limits::SNAPSHOT_BYTES) {
+            Ok(stored) if Digest::of(&stored) == asset.digest => Ok(()),
+            Ok(_) => Err(Reason::SnapshotOtherBytes.into()),
+            Err(Fault::NotFound) => Err(Reason::SnapshotNotFound.into()),
+            Err(_) => Err(Reason::SnapshotIrregular.into()),
+        }
+    }
+
+    /// Whether the snapshot of this digest lies here, whole.
+    pub(super) fn snapshot_is(&self, digest: &Digest) -> bool {
+        let stored = self.read(&self.assets, &snapshot_name(digest), limits::SNAPSHOT_BYTES);
+        stored.is_ok_and(|bytes| Digest::of(&bytes) == *digest)
+    }
+
+    /// The held `assets`.
+    pub(super) fn assets(&self) -> &S::Directory {
+        &self.assets
+    }
+
+    /// The system that all of this lies in.
+    pub(super) fn system(&self) -> &'a S {
+        self.system
+    }
+
     /// Adds to `.gitignore` what is missing; what people wrote there stays.
     fn ignore(&self) -> Result<(), Refusal> {
         let stored = match self.read(&self.kdna, GITIGNORE, limits::GITIGNORE_BYTES) {
@@ -117,26 +144,26 @@ impl<'a, S: System> Storage<'a, S> {
         lines.extend(missing);
         let mut bytes = lines.join(&b'\n');
         bytes.push(b'\n');
-        let new = New { name: GITIGNORE, stem: ".gitignore", mode: 0o644, bytes: &bytes };
+        let new = New { name: GITIGNORE, stem: ".attachments-gitignore", mode: 0o644, bytes: &bytes };
         replace(self.system, &self.kdna, &new, |_| Ok(()))
     }
 
-    fn read(&self, directory: &S::Directory, name: &str, limit: u64) -> Result<Vec<u8>, Fault> {
+    pub(super) fn read(&self, directory: &S::Directory, name: &str, limit: u64) -> Result<Vec<u8>, Fault> {
         read_beneath(self.system, directory, &entry(name), limit).map(|(bytes, _)| bytes)
     }
 }
 
 /// A file that is to take a name.
-struct New<'a> {
-    name: &'a str,
-    stem: &'a str,
-    mode: u32,
-    bytes: &'a [u8],
+pub(super) struct New<'a> {
+    pub(super) name: &'a str,
+    pub(super) stem: &'a str,
+    pub(super) mode: u32,
+    pub(super) bytes: &'a [u8],
 }
 
 /// Writes under a temporary name, syncs, asks `last_check`, and renames. A directory that cannot be synced after the
 /// rename is no failure: the new file is there, only a loss of power could still bring back the old one.
-fn replace<S: System>(
+pub(super) fn replace<S: System>(
     system: &S,
     directory: &S::Directory,
     new: &New<'_>,

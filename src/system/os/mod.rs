@@ -124,6 +124,12 @@ impl System for OsSystem {
     fn link(&self, directory: &Directory, from: &str, to: &str) -> Result<(), Fault> {
         store::link(directory.as_fd(), from, to)
     }
+    fn link_across(&self, directory: &Directory, from: &str, target: &Directory, to: &str) -> Result<(), Fault> {
+        store::link_across(directory.as_fd(), from, target.as_fd(), to)
+    }
+    fn remove_directory(&self, parent: &Directory, name: &str) -> Result<(), Fault> {
+        store::remove_directory(parent.as_fd(), name)
+    }
     fn remove(&self, directory: &Directory, name: &str) -> Result<(), Fault> {
         store::remove(directory.as_fd(), name)
     }

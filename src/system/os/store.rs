@@ -83,7 +83,20 @@ pub(super) fn rename(directory: BorrowedFd<'_>, from: &str, to: &str) -> Result<
 }
 
 pub(super) fn link(directory: BorrowedFd<'_>, from: &str, to: &str) -> Result<(), Fault> {
-    Ok(rustix::fs::linkat(directory, single_name(from)?, directory, single_name(to)?, AtFlags::empty())?)
+    link_across(directory, from, directory, to)
+}
+
+pub(super) fn link_across(
+    directory: BorrowedFd<'_>,
+    from: &str,
+    target: BorrowedFd<'_>,
+    to: &str,
+) -> Result<(), Fault> {
+    Ok(rustix::fs::linkat(directory, single_name(from)?, target, single_name(to)?, AtFlags::empty())?)
+}
+
+pub(super) fn remove_directory(parent: BorrowedFd<'_>, name: &str) -> Result<(), Fault> {
+    Ok(rustix::fs::unlinkat(parent, single_name(name)?, AtFlags::REMOVEDIR)?)
 }
 
 pub(super) fn remove(directory: BorrowedFd<'_>, name: &str) -> Result<(), Fault> {

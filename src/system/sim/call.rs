@@ -46,6 +46,8 @@ calls! {
     SetDirectoryMode "set_directory_mode",
     Rename "rename",
     Link "link",
+    LinkAcross "link_across",
+    RemoveDirectory "remove_directory",
     Remove "remove",
     List "list",
     Lock "lock",
@@ -85,6 +87,8 @@ impl Call {
                 | Call::SetDirectoryMode
                 | Call::Rename
                 | Call::Link
+                | Call::LinkAcross
+                | Call::RemoveDirectory
                 | Call::Remove
         )
     }

@@ -117,15 +117,27 @@ impl System for SimSystem {
 
     fn link(&self, directory: &SimDirectory, from: &str, to: &str) -> Result<(), Fault> {
         let mut world = self.enter(Call::Link, format!("{} -> {to}", labelled(directory, from)))?;
-        plain_name(from)?;
-        plain_name(to)?;
-        let directory = world.held(directory)?;
-        let inode = world.entry(directory, from)?;
-        world.free_name(directory, to)?;
-        if world.node(inode)?.body.kind() == Kind::Directory {
-            return Err(Fault::Denied);
+        world.second_name((directory, from), (directory, to))
+    }
+
+    fn link_across(&self, directory: &SimDirectory, from: &str, target: &SimDirectory, to: &str) -> Result<(), Fault> {
+        let what = format!("{} -> {}", labelled(directory, from), labelled(target, to));
+        let mut world = self.enter(Call::LinkAcross, what)?;
+        world.second_name((directory, from), (target, to))
+    }
+
+    fn remove_directory(&self, parent: &SimDirectory, name: &str) -> Result<(), Fault> {
+        let mut world = self.enter(Call::RemoveDirectory, labelled(parent, name))?;
+        plain_name(name)?;
+        let parent = world.held(parent)?;
+        let inode = world.entry(parent, name)?;
+        not_mounted(&world, inode)?;
+        match &world.node(inode)?.body {
+            Body::Directory(entries) if entries.is_empty() => {}
+            Body::Directory(_) => return Err(NOT_EMPTY),
+            _ => return Err(Fault::WrongKind),
         }
-        world.attach(directory, to, inode)
+        world.detach(parent, name).map(drop)
     }
 
     fn remove(&self, directory: &SimDirectory, name: &str) -> Result<(), Fault> {
@@ -221,6 +233,18 @@ impl System for SimSystem {
 }
 
 impl World {
+    fn second_name(&mut self, from: (&SimDirectory, &str), to: (&SimDirectory, &str)) -> Result<(), Fault> {
+        plain_name(from.1)?;
+        plain_name(to.1)?;
+        let (directory, target) = (self.held(from.0)?, self.held(to.0)?);
+        let inode = self.entry(directory, from.1)?;
+        self.free_name(target, to.1)?;
+        if self.node(inode)?.body.kind() == Kind::Directory {
+            return Err(Fault::Denied);
+        }
+        self.attach(target, to.1, inode)
+    }
+
     fn writable(&self, file: &SimFile) -> Result<Inode, Fault> {
         if file.writable { self.held_file(file) } else { Err(BAD_HANDLE) }
     }

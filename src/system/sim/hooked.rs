@@ -134,6 +134,12 @@ impl<S: System, H: FnMut(&CallEvent) -> HookAction + Send> System for Hooked<S, 
     fn link(&self, directory: &S::Directory, from: &str, to: &str) -> Result<(), Fault> {
         self.enter(Call::Link, &format!("{from} -> {to}"))?.link(directory, from, to)
     }
+    fn link_across(&self, directory: &S::Directory, from: &str, target: &S::Directory, to: &str) -> Result<(), Fault> {
+        self.enter(Call::LinkAcross, &format!("{from} -> {to}"))?.link_across(directory, from, target, to)
+    }
+    fn remove_directory(&self, parent: &S::Directory, name: &str) -> Result<(), Fault> {
+        self.enter(Call::RemoveDirectory, name)?.remove_directory(parent, name)
+    }
     fn remove(&self, directory: &S::Directory, name: &str) -> Result<(), Fault> {
         self.enter(Call::Remove, name)?.remove(directory, name)
     }

@@ -1,0 +1,36 @@
+//! Whether a stored copy is still the asset that a record names: its bytes by digest, its identity by the plan that the
+//! sandboxed worker makes. What the owner's commands ask before they switch something on. Changes nothing.
+
+use crate::capability::snapshot::{self, SealedSnapshot};
+use crate::capability::workspace::Located;
+use crate::delegate::Delegate;
+use crate::foundation::load_plan::LoadPlan;
+use crate::foundation::record::AssetReference;
+use crate::foundation::refusal::{Reason, Refusal};
+use crate::system::{Cancel, Fault, System};
+
+/// Verifies the stored copy of an asset and gives its plan. An asset that still needs an authorization is as good as any.
+///
+/// Refuses with `snapshot_not_found`, `snapshot_irregular`, `snapshot_other_bytes`, `snapshot_not_asset`,
+/// `snapshot_other_identity`, and the reasons of a runtime that could not be run.
+pub fn verify<S: System>(system: &S, workspace: &Located<S>, asset: &AssetReference) -> Result<LoadPlan, Refusal> {
+    let path = snapshot::place(asset).ok_or(Reason::Internal)?;
+    match system.look_beneath(&workspace.directory, &path) {
+        Err(Fault::NotFound) => return Err(Reason::SnapshotNotFound.into()),
+        Err(_) => return Err(Reason::SnapshotIrregular.into()),
+        Ok(_) => {}
+    }
+    let sealed = SealedSnapshot::seal(system, &workspace.directory, &path, asset.digest);
+    let sealed = sealed.map_err(|refusal| match refusal.reason() {
+        Reason::SnapshotChanged => Reason::SnapshotOtherBytes,
+        _ => Reason::SnapshotIrregular,
+    })?;
+    let plan = Delegate::embedded().plan(system, &workspace.directory, &sealed, &Cancel::new());
+    let plan = plan.map_err(|refusal| match refusal.reason() {
+        Reason::RuntimeRefused => Reason::SnapshotNotAsset.into(),
+        _ => refusal,
+    })?;
+    let plan = plan.value;
+    let same = plan.asset_id() == Some(&asset.id) && plan.asset_version() == Some(&asset.version);
+    if same && plan.is_usable() { Ok(plan) } else { Err(Reason::SnapshotOtherIdentity.into()) }
+}

@@ -1,0 +1,112 @@
+//! `kdna enable | disable | rollback | remove`: one attachment, named by its id, changed in one transaction. What is
+//! switched on again is verified first, in the sandboxed worker.
+
+use crate::broker::stored;
+use crate::capability::workspace::Located;
+use crate::cli::approve::refused;
+use crate::cli::attach::{located, record};
+use crate::cli::environment::Environment;
+use crate::cli::grammar::{Arguments, Options};
+use crate::cli::outcome::Outcome;
+use crate::cli::people;
+use crate::foundation::record::Attachment;
+use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::text;
+use crate::foundation::value::Value;
+use crate::runtime::attachments::{self, Stored};
+use crate::system::System;
+
+const OPTIONS: Options =
+    Options { flags: &[], values: &["--cwd", "--workspace-root"], repeatable: &[], flags_once: false };
+const RETAINED: &str = "remove_preserves_managed_workspace_snapshots_for_references_and_explicit_cleanup";
+
+/// Runs one of the four.
+pub(crate) fn run<S: System>(
+    system: &S,
+    environment: &Environment,
+    command: &'static str,
+    words: &[String],
+) -> Result<Outcome, Outcome> {
+    let arguments = OPTIONS.parse(words).map_err(|text| refused(&text))?;
+    let id = arguments.only_positional().ok_or_else(|| {
+        Outcome::usage(&format!("Usage: kdna {command} <attachment-id> [--cwd <start>] [--workspace-root <boundary>]"))
+    })?;
+    let located = located(system, environment, &arguments)?;
+    Ok(match command {
+        "remove" => remove(system, &located, id, &arguments)?,
+        "rollback" => rollback(system, &located, id, &arguments)?,
+        _ => set_enabled(system, &located, id, command == "enable", &arguments)?,
+    })
+}
+
+/// The attachment with this id as the record has it now.
+pub(crate) fn find<S: System>(system: &S, located: &Located<S>, id: &str) -> Result<Attachment, Refusal> {
+    if !text::is_attachment_id(id) {
+        return Err(Reason::AttachmentIdInvalid.into());
+    }
+    let record = record(system, located)?;
+    record
+        .find(id)
+        .cloned()
+        .ok_or_else(|| Refusal::labelled(Reason::AttachmentUnknown, format!("Attachment {id} was not found.")))
+}
+
+fn set_enabled<S: System>(
+    system: &S,
+    located: &Located<S>,
+    id: &str,
+    enabled: bool,
+    arguments: &Arguments,
+) -> Result<Outcome, Refusal> {
+    let attachment = find(system, located, id)?;
+    let verified = if enabled {
+        stored::verify(system, located, &attachment.asset)?;
+        Some(&attachment.asset)
+    } else {
+        None
+    };
+    let entry = attachments::set_enabled(system, located, id, verified)?;
+    let (operation, done) = if enabled { ("enable", "Enabled") } else { ("disable", "Disabled") };
+    Ok(document(operation, located, &entry).shown_as(people::changed(done, &entry, arguments.value("--cwd"))))
+}
+
+fn rollback<S: System>(system: &S, located: &Located<S>, id: &str, arguments: &Arguments) -> Result<Outcome, Refusal> {
+    let attachment = find(system, located, id)?;
+    let previous = attachment.history.last().ok_or(Reason::HistoryMissing)?;
+    stored::verify(system, located, &attachment.asset)?;
+    stored::verify(system, located, previous)?;
+    let entry = attachments::rollback(system, located, id, &attachment.asset, previous)?;
+    Ok(document("rollback", located, &entry).shown_as(people::changed("Rolled back", &entry, arguments.value("--cwd"))))
+}
+
+fn remove<S: System>(system: &S, located: &Located<S>, id: &str, arguments: &Arguments) -> Result<Outcome, Refusal> {
+    let (entry, kept) = attachments::remove(system, located, id)?;
+    Ok(Outcome::document(&removed(&located.display, &entry, kept)).shown_as(people::removed(
+        &entry,
+        kept,
+        arguments.value("--cwd"),
+    )))
+}
+
+fn document<S: System>(operation: &str, located: &Located<S>, entry: &Value) -> Outcome {
+    Outcome::document(&Value::object([
+        ("operation", Value::from(operation)),
+        ("workspace_root", Value::from(located.display.as_str())),
+        ("attachment", entry.clone()),
+    ]))
+}
+
+fn removed(display_root: &str, entry: &Value, kept: Stored) -> Value {
+    let number = |count: usize| Value::from(u32::try_from(count).unwrap_or(u32::MAX));
+    Value::object([
+        ("operation", Value::from("remove")),
+        ("workspace_root", Value::from(display_root)),
+        ("attachment_removed", Value::from(true)),
+        ("removed_attachment", entry.clone()),
+        ("snapshot_retained", Value::from(kept.managed > 0)),
+        ("retained_snapshot_count", number(kept.managed)),
+        ("retained_snapshot_reason", Value::from(RETAINED)),
+        ("unknown_storage_entry_count", number(kept.unknown)),
+        ("blocked_storage_entry_count", number(kept.blocked)),
+    ])
+}
