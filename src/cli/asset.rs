@@ -107,6 +107,12 @@ pub(crate) fn plan_of<S: System>(system: &S, sealed: &S::Sealed) -> Result<Child
     Delegate::embedded().run_sealed(system, Request::PlanLoad(PlanRequest::default()), sealed, b"", &Cancel::new())
 }
 
+/// Any request over sealed bytes without an input.
+#[cfg(feature = "runtime")]
+pub(crate) fn in_worker<S: System>(system: &S, request: Request, sealed: &S::Sealed) -> Result<ChildReport, Refusal> {
+    Delegate::embedded().run_sealed(system, request, sealed, b"", &Cancel::new())
+}
+
 fn refuse_password_argument(words: &[String]) -> Result<(), Outcome> {
     let given = words.iter().any(|word| word == "--password" || word.starts_with("--password="));
     if given { Err(Outcome::usage(PASSWORD_ARGUMENT)) } else { Ok(()) }
@@ -244,7 +250,7 @@ fn judge(report: &ChildReport, unrecognised: &str) -> Outcome {
 }
 
 /// The worker's one word, if it has the form of a code; anything else is not shown.
-fn failure_code(errors: &[u8]) -> Option<&str> {
+pub(crate) fn failure_code(errors: &[u8]) -> Option<&str> {
     let word = std::str::from_utf8(errors).ok()?;
     let plain = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     (!word.is_empty()

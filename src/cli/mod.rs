@@ -15,6 +15,8 @@ mod host_consent;
 mod input;
 mod outcome;
 mod owner;
+#[cfg(feature = "runtime")]
+mod pack;
 mod resolve;
 #[cfg(feature = "runtime")]
 mod worker;

@@ -1,10 +1,10 @@
 //! `kdna`: the owner's commands, by name. Anything else is refused by name.
 
-#[cfg(feature = "runtime")]
-use crate::cli::attach;
 use crate::cli::environment::Environment;
 use crate::cli::outcome::Outcome;
 use crate::cli::{asset, help, host_consent, resolve};
+#[cfg(feature = "runtime")]
+use crate::cli::{attach, pack};
 use crate::foundation::refusal::Reason;
 use crate::foundation::text::display;
 use crate::system::os::{self, OsSystem};
@@ -33,6 +33,8 @@ fn dispatch(system: OsSystem, environment: &Environment, command: &str, words: &
         "attach" => attach::attach(&system, environment, words),
         #[cfg(feature = "runtime")]
         "attachments" => attach::attachments(&system, environment, words),
+        #[cfg(feature = "runtime")]
+        "pack" => pack::pack(&system, words),
         "resolve" => resolve::resolve(&system, environment, words),
         "plan-load" => asset::plan_load(&system, words),
         "load" => asset::load(&system, words),

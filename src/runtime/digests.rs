@@ -14,8 +14,12 @@ pub(super) const CONTENT_TREE: &str = "kdna.digest-basis.content-tree";
 
 /// Over the two entries that a load reads; of a protected asset, over the envelope as stored.
 pub(super) fn runtime_entry_set(asset: &Asset<'_>) -> Digest {
-    let line = |name: &str| format!("{name}:{}", asset.container.digest(name).hex());
-    Digest::of([line(MANIFEST), line(PAYLOAD)].join("\n").as_bytes())
+    entry_set(asset.container.digest(MANIFEST), asset.container.digest(PAYLOAD))
+}
+
+/// Over the digests of the manifest's and the payload's bytes.
+pub(super) fn entry_set(manifest: Digest, payload: Digest) -> Digest {
+    Digest::of(format!("{MANIFEST}:{}\n{PAYLOAD}:{}", manifest.hex(), payload.hex()).as_bytes())
 }
 
 /// Over name, length and bytes of the entries that decide a plan. Attachments are not among them.
