@@ -54,6 +54,8 @@ pub const MESSAGE_BYTES: usize = 8_388_608;
 pub const RUNTIME_OUTPUT_BYTES: usize = 16_777_216;
 /// Nesting of a runtime reply (an asset may use 64 levels below the Capsule's own).
 pub const RUNTIME_REPLY_DEPTH: usize = 80;
+/// Values of a runtime reply, counted as those of an entry: a Capsule may hold a manifest and a payload.
+pub const RUNTIME_REPLY_VALUES: usize = 1_048_576;
 /// Standard error kept of one runtime process; what is older is dropped.
 pub const RUNTIME_STDERR_BYTES: usize = 4096;
 /// The request of one runtime process.
@@ -81,6 +83,9 @@ pub const ENTRY_DEPTH: usize = 64;
 pub const ENTRY_ITEMS: usize = 10_000;
 /// UTF-16 code units of one text in an entry.
 pub const ENTRY_TEXT_UNITS: usize = 1_048_576;
+/// Values of one entry: the root, every item, and every member twice (its key and its value). A decoded value takes at
+/// most 64 bytes of memory for each of them, so this and not the entry's size bounds what decoding takes.
+pub const ENTRY_VALUES: usize = 500_000;
 /// Schema errors of one document that are still listed; a document with more is refused.
 pub const PROBLEMS: usize = 20_000;
 

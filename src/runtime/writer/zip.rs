@@ -111,7 +111,7 @@ mod tests {
     fn no_entry_is_larger_than_readers_accept() {
         let large = vec![7; usize::try_from(limits::ENTRY_BYTES).unwrap() + 1];
         assert_eq!(container(&[("a", &large)]), Err(PackFault::TooLarge));
-        assert_eq!(container(&[("a", b""); 129]), Err(PackFault::TooLarge));
+        assert_eq!(container(&[("a", b"".as_slice()); 129]), Err(PackFault::TooLarge));
         let part = &large[1..];
         assert_eq!(container(&[("a", part), ("b", part), ("c", part)]), Err(PackFault::TooLarge));
     }
