@@ -24,6 +24,15 @@ pub enum Value {
     Unprintable,
 }
 
+/// Adds an item. A list grows from one item on by doubling, not from four as a `Vec` would: most lists of a document are
+/// short, and room that is given back later leaves gaps in memory that nothing fits into.
+pub(crate) fn push<T>(items: &mut Vec<T>, item: T) {
+    if items.len() == items.capacity() {
+        items.reserve_exact(items.len().max(1));
+    }
+    items.push(item);
+}
+
 impl Value {
     /// An object from pairs, in the order given.
     pub fn object<K: Into<String>, const N: usize>(pairs: [(K, Value); N]) -> Value {

@@ -5,7 +5,7 @@
 
 use crate::foundation::limits;
 use crate::foundation::text::utf16_len;
-use crate::foundation::value::{Object, Value};
+use crate::foundation::value::{Object, Value, push};
 
 /// Why a payload is refused; the texts are part of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
             if items.len() == limits::ENTRY_ITEMS {
                 return Err(CborFault::TooManyItems);
             }
-            items.push(item);
+            push(&mut items, item);
         }
         items.shrink_to_fit();
         Ok(Value::Array(items))

@@ -3,7 +3,7 @@
 
 use crate::foundation::limits;
 use crate::foundation::text::utf16_len;
-use crate::foundation::value::{Object, Value};
+use crate::foundation::value::{Object, Value, push};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::cell::Cell;
 use std::fmt;
@@ -153,7 +153,7 @@ impl<'de> Visitor<'de> for Node<'_> {
             if !self.rules.strict && items.len() == limits::ENTRY_ITEMS {
                 return Err(self.refuse(JsonFault::TooManyItems));
             }
-            items.push(item);
+            push(&mut items, item);
         }
         items.shrink_to_fit();
         Ok(Value::Array(items))

@@ -2,7 +2,7 @@
 //! them: those are a plain list that is searched from the front; a hash index is made only for a larger one, so that
 //! nothing is quadratic.
 
-use super::Value;
+use super::{Value, push};
 use indexmap::IndexMap;
 use std::cmp::Ordering;
 
@@ -34,7 +34,7 @@ impl Object {
                 if let Some((_, former)) = list.iter_mut().find(|(known, _)| **known == *key) {
                     return Some(std::mem::replace(former, value));
                 }
-                list.push((key.into_boxed_str(), value));
+                push(list, (key.into_boxed_str(), value));
                 if list.len() > LISTED {
                     self.0 = Members::Indexed(Box::new(std::mem::take(list).into_iter().collect()));
                 }
