@@ -5,12 +5,13 @@ use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
 use crate::delegate::Delegate;
 use crate::delegate::contract::{LoadRequest, PlanRequest, Request};
+use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::Refusal;
 use crate::foundation::text::display;
 use crate::system::{Cancel, ChildReport, Fault, Kind, System};
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use zeroize::Zeroizing;
 
 const PLAN: Options = options(&["--has-password", "--json"], &["--entitlement-status"]);
@@ -86,8 +87,13 @@ pub(crate) fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, O
 pub(crate) fn inspect<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
     let arguments = INSPECT.parse(words).map_err(|text| Outcome::usage(&text))?;
     let file = one_file(&arguments, "Usage: kdna inspect <file.kdna|source-dir>")?;
-    let (sealed, _) = seal_packaged(system, file, NOT_CONTAINER)?;
-    run(system, Request::Inspect, &sealed, b"", NOT_CONTAINER)
+    let Named { sealed, digest, size, .. } = named(system, file, NOT_CONTAINER)?;
+    let outcome = run(system, Request::Inspect, &sealed, b"", NOT_CONTAINER)?;
+    if outcome.exit != 0 || arguments.has("--json") || !std::io::stdout().is_terminal() {
+        return Ok(outcome);
+    }
+    let card = super::card::card(system, &sealed, digest, size, outcome.output.as_bytes());
+    Ok(card.map_or(outcome, |output| Outcome { output, ..Outcome::default() }))
 }
 
 /// `kdna validate`.
@@ -108,7 +114,6 @@ pub(crate) fn plan_of<S: System>(system: &S, sealed: &S::Sealed) -> Result<Child
 }
 
 /// Any request over sealed bytes without an input.
-#[cfg(feature = "runtime")]
 pub(crate) fn in_worker<S: System>(system: &S, request: Request, sealed: &S::Sealed) -> Result<ChildReport, Refusal> {
     Delegate::embedded().run_sealed(system, request, sealed, b"", &Cancel::new())
 }
@@ -139,9 +144,21 @@ fn entitlement_status(arguments: &Arguments) -> Result<Option<String>, Outcome> 
     }
 }
 
+fn seal_packaged<S: System>(system: &S, file: &str, irregular: &str) -> Result<(S::Sealed, AbsolutePath), Outcome> {
+    named(system, file, irregular).map(|named| (named.sealed, named.path))
+}
+
+/// A file that the person named, sealed.
+struct Named<S: System> {
+    sealed: S::Sealed,
+    path: AbsolutePath,
+    digest: Digest,
+    size: u64,
+}
+
 /// Opens, bounds and seals a file that the person named. The directory above may be reached through links, as with any
 /// command line; the file itself may not be one.
-fn seal_packaged<S: System>(system: &S, file: &str, irregular: &str) -> Result<(S::Sealed, AbsolutePath), Outcome> {
+fn named<S: System>(system: &S, file: &str, irregular: &str) -> Result<Named<S>, Outcome> {
     let missing = || Outcome::usage(&format!("File not found: {}", display(file, limits::TEXT_UNITS)));
     let base = system.working_directory().map_err(|_| missing())?;
     let path = base.resolve(file).ok_or_else(missing)?;
@@ -152,11 +169,12 @@ fn seal_packaged<S: System>(system: &S, file: &str, irregular: &str) -> Result<(
     if facts.kind != Kind::Regular {
         return Err(Outcome::usage(irregular));
     }
-    let sealed = open_named(system, &path).and_then(|file| match facts.size {
+    let sealed = open_named(system, &path).and_then(|file| match system.file_facts(&file)?.size {
         0 => Err(Fault::WrongKind),
-        _ => system.seal(&file, limits::SNAPSHOT_BYTES),
+        size => system.seal(&file, limits::SNAPSHOT_BYTES).map(|(sealed, digest)| (sealed, digest, size)),
     });
-    sealed.map(|(sealed, _)| (sealed, path)).map_err(|_| Outcome::usage(irregular))
+    let (sealed, digest, size) = sealed.map_err(|_| Outcome::usage(irregular))?;
+    Ok(Named { sealed, path, digest, size })
 }
 
 /// Opens a file by the path that a person typed: links above it are followed once, the file itself is not.
@@ -187,7 +205,6 @@ fn refuse_remote(plan: &ChildReport, arguments: &Arguments) -> Result<(), Outcom
 
 /// The password from standard input, by the recorded rule: one final line end is dropped, a byte order mark too.
 fn read_password() -> Result<Zeroizing<Vec<u8>>, Outcome> {
-    use std::io::IsTerminal;
     let mut input = std::io::stdin().lock();
     if input.is_terminal() {
         return Err(Outcome::usage("--password-stdin requires the password to be piped in on stdin."));

@@ -5,6 +5,7 @@ mod asset;
 #[cfg(feature = "runtime")]
 mod attach;
 mod broker;
+mod card;
 mod consent;
 #[cfg(feature = "runtime")]
 mod demo;

@@ -256,7 +256,9 @@ fn judge<S: System>(system: &S, file: &S::File, bytes: &[u8]) -> Result<Value, O
 fn refused_by(report: &ChildReport) -> Outcome {
     not_packed(&match failure_code(&report.errors) {
         Some(code) => format!("the result could not be loaded [{code}]"),
-        None => "the result could not be loaded".to_owned(),
+        None => "the result could not be read (kdna.json and every .json attachment must be JSON) or is larger than a \
+                 load may be"
+            .to_owned(),
     })
 }
 
