@@ -30,7 +30,9 @@ fn damage(seeds: &[Vec<u8>], check: fn(&[u8])) {
     assert!(!seeds.is_empty(), "no seeds");
     let seed = content::seed();
     println!("seed {seed}");
-    seeds.iter().for_each(|seed| check(seed));
+    for whole in seeds {
+        check(whole);
+    }
     let mut numbers = Numbers::new(seed);
     let end = Instant::now() + seconds();
     let mut rounds = 0;

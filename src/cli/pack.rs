@@ -169,9 +169,9 @@ impl Target {
         let path = system.working_directory().ok().and_then(|base| base.resolve(named));
         let split = path.as_ref().and_then(|path| path.split_last());
         let (directory, name) =
-            split.filter(|(_, name)| name.len() > 5 && name.ends_with(".kdna")).ok_or_else(|| {
-                Outcome::usage(&format!("The name of an asset ends in .kdna: {}", display(named, NAME_SHOWN)))
-            })?;
+            split.filter(|(_, name)| name.strip_suffix(".kdna").is_some_and(|stem| !stem.is_empty())).ok_or_else(
+                || Outcome::usage(&format!("The name of an asset ends in .kdna: {}", display(named, NAME_SHOWN))),
+            )?;
         let target = Self { directory, name: name.to_owned(), force };
         if !force && path.as_ref().is_some_and(|path| system.look(path) != Err(Fault::NotFound)) {
             return Err(target.taken());
@@ -204,7 +204,7 @@ impl Target {
             self.take_name(system, &directory, &temporary)?;
             Ok(plan)
         });
-        if !matches!(stored, Ok(_) if self.force) {
+        if stored.is_err() || !self.force {
             let _ = system.remove(&directory, &temporary);
         }
         if stored.is_ok() {

@@ -39,9 +39,8 @@ impl Validation {
         };
         found.check_manifest(&asset.manifest)?;
         let payload = match cbor::decode(asset.entry(PAYLOAD)) {
-            Ok(Value::Null | Value::Unprintable) => return Err(RuntimeFault::UNNAMED),
+            Ok(Value::Null | Value::Unprintable) | Err(CborFault::TooManyValues) => return Err(RuntimeFault::UNNAMED),
             Ok(payload) => payload,
-            Err(CborFault::TooManyValues) => return Err(RuntimeFault::UNNAMED),
             Err(fault) => {
                 found.payload = false;
                 found.problems.push(format!("payload: not valid KDNA payload ({fault})"));

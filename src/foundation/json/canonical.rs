@@ -49,8 +49,12 @@ fn members(out: &mut String, object: &Object, left_out: &[&[&str]]) -> Result<()
         }
         write::string(out, key);
         out.push(':');
-        let below = |path: &&[&'_ str]| path.split_first().filter(|(first, _)| **first == key).is_some();
-        let below: Vec<&[&str]> = left_out.iter().copied().filter(below).filter_map(|path| path.get(1..)).collect();
+        let below: Vec<&[&str]> = left_out
+            .iter()
+            .filter_map(|path| path.split_first())
+            .filter(|(first, _)| **first == key)
+            .map(|(_, rest)| rest)
+            .collect();
         append(out, value, &below)?;
     }
     out.push('}');

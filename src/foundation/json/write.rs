@@ -67,12 +67,11 @@ impl Sink for String {
 
     fn indent(&mut self, level: usize) {
         const SPACES: &str = "\n                                                                ";
-        match SPACES.get(..level.saturating_mul(2).saturating_add(1)) {
-            Some(indent) => self.push_str(indent),
-            None => {
-                self.push('\n');
-                self.extend(std::iter::repeat_n("  ", level));
-            }
+        if let Some(indent) = SPACES.get(..level.saturating_mul(2).saturating_add(1)) {
+            self.push_str(indent);
+        } else {
+            self.push('\n');
+            self.extend(std::iter::repeat_n("  ", level));
         }
     }
 }

@@ -59,13 +59,13 @@ fn argument(out: &mut Vec<u8>, major: u8, argument: u32) {
     let major = major << 5;
     match (u8::try_from(argument), u16::try_from(argument)) {
         (Ok(small @ 0..=23), _) => out.push(major | small),
-        (Ok(byte), _) => out.extend([major | 24, byte]),
+        (Ok(byte), _) => out.extend([major | 0x18, byte]),
         (_, Ok(word)) => {
-            out.push(major | 25);
+            out.push(major | 0x19);
             out.extend(word.to_be_bytes());
         }
         _ => {
-            out.push(major | 26);
+            out.push(major | 0x1a);
             out.extend(argument.to_be_bytes());
         }
     }
