@@ -31,8 +31,12 @@ use support::command::{Program, Scratch};
 use support::{package, peak, shared};
 
 const MANIFEST: &[u8] = br#"{"format_version":"0.1.0","asset_id":"kdna:bench:a","asset_uid":"urn:uuid:b","asset_type":"domain","title":"bench","version":"1.0.0","judgment_version":"1.0.0","created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z","compatibility":{"min_loader_version":"0.21.0","profile":"kdna.payload.judgment","profile_version":"0.1.0"},"payload":{"path":"payload.kdnab","encoding":"cbor","encrypted":false}}"#;
-const SENTENCE: &str =
-    "A change that nobody on call can explain is not ready, however green the build is; ask who will be woken.";
+const QUESTION: &str = "Would a tired engineer understand this change at three in the morning?";
+/// Parts of words: texts of these compress about as well as prose does.
+const SYLLABLES: [&str; 32] = [
+    "a", "be", "con", "de", "er", "for", "gen", "hy", "in", "ju", "ka", "lo", "ment", "no", "or", "per", "qua", "re",
+    "sta", "tion", "un", "ver", "wo", "xi", "yet", "zo", "ly", "ing", "the", "ex", "pro", "dis",
+];
 const SECONDS: u64 = 2;
 
 fn main() -> ExitCode {
@@ -81,7 +85,7 @@ fn payload(bytes: usize) -> Value {
 fn prose(number: usize) -> String {
     let mut state = u64::try_from(number).unwrap_or(0).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut text = format!("{number}:");
-    for _ in 0..18 {
+    for _ in 0..14 {
         for _ in 0..=state % 3 {
             state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
             text.push_str(SYLLABLES[usize::try_from(state >> 59).unwrap_or(0)]);

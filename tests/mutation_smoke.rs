@@ -3,6 +3,8 @@
 #![cfg(feature = "runtime")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::print_stdout)]
 
+#[path = "runtime_vectors/asset_bytes.rs"]
+mod asset_bytes;
 #[path = "../fuzz/checks.rs"]
 mod checks;
 #[path = "support/content.rs"]
@@ -100,8 +102,12 @@ fn files(name: &str) -> Vec<Vec<u8>> {
     found
 }
 
+/// Packaged assets of the fixtures, and every file, honest or not, that the recorded container cases hold.
 fn assets() -> Vec<Vec<u8>> {
     let mut assets = files(".kdna");
+    let cases = read_javascript(&fs::read(fixtures().join("core/container.json")).unwrap()).unwrap();
+    let cases = cases.as_array().unwrap().iter().filter_map(|case| case.get("kdna_b64")?.as_str());
+    assets.extend(cases.map(asset_bytes::base64));
     let parts = kdna_broker::runtime::writer::Parts {
         manifest: checks::MANIFEST.to_vec(),
         payload: kdna_broker::runtime::writer::Payload::Json(checks::PAYLOAD.to_vec()),

@@ -29,7 +29,7 @@ pub fn compact_object(object: &Object) -> Result<String, NoJsonForm> {
 
 /// Two spaces a level and a final newline: what the commands print and what documents on disk look like.
 pub fn pretty(value: &Value) -> Result<String, NoJsonForm> {
-    let mut out = String::with_capacity(pretty_length(value)?);
+    let mut out = String::new();
     write_value(&mut out, value, Some(0))?;
     out.push('\n');
     Ok(out)
@@ -101,7 +101,7 @@ fn write_number(out: &mut impl Sink, number: f64) -> Result<(), NoJsonForm> {
 fn write_string(out: &mut impl Sink, text: &str) {
     out.put("\"");
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(must_be_escaped) {
+    while let Some(at) = first_escaped(rest.as_bytes()) {
         let (plain, special) = rest.split_at(at);
         out.put(plain);
         let mut characters = special.chars();
@@ -110,6 +110,16 @@ fn write_string(out: &mut impl Sink, text: &str) {
     }
     out.put(rest);
     out.put("\"");
+}
+
+/// Where the first byte stands that must be escaped. Most texts have none, so whole blocks are looked at together, which
+/// the compiler turns into a few wide instructions.
+fn first_escaped(bytes: &[u8]) -> Option<usize> {
+    let (blocks, _) = bytes.as_chunks::<32>();
+    let holds = |block: &[u8; 32]| block.iter().fold(false, |found, byte| found | must_be_escaped(*byte));
+    let plain = blocks.iter().take_while(|block| !holds(block)).count() * 32;
+    let rest = bytes.get(plain..)?;
+    rest.iter().position(|byte| must_be_escaped(*byte)).map(|at| plain + at)
 }
 
 fn must_be_escaped(byte: u8) -> bool {
@@ -218,6 +228,22 @@ mod tests {
         let mut out = String::new();
         string(&mut out, "\"\\\u{8}\t\n\u{c}\r\u{1}\u{1f}\u{7f}/\u{2028}\u{1f600}é");
         assert_eq!(out, "\"\\\"\\\\\\b\\t\\n\\f\\r\\u0001\\u001f\u{7f}/\u{2028}\u{1f600}é\"");
+    }
+
+    #[test]
+    fn an_escape_is_found_wherever_it_stands() {
+        for length in 0..100 {
+            let text = "a".repeat(length);
+            assert_eq!(compact(&Value::from(text.as_str())).unwrap(), format!("\"{text}\""));
+            for at in 0..length {
+                let mut changed = text.clone();
+                changed.replace_range(at..=at, "\n");
+                assert_eq!(
+                    compact(&Value::from(changed)).unwrap(),
+                    format!("\"{}\\n{}\"", &text[..at], &text[at + 1..])
+                );
+            }
+        }
     }
 
     #[test]
