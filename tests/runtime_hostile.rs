@@ -188,6 +188,27 @@ fn hostile_containers_are_refused_whole() {
     assert_refused(&with(&|entry| entry.at = Some(u32::MAX)), Some("ERR_OUT_OF_RANGE"), "an offset past the end");
 }
 
+/// Found by fuzzing: such a file was no asset to the commands, but one to a caller that did not ask first.
+#[test]
+fn a_container_that_is_not_recognised_is_refused_unparsed() {
+    let payload = payload_of_vectors();
+    let good = zip(&asset(MANIFEST, &payload));
+    let end = good.len() - 22;
+    let directory = u32::from_le_bytes(good[end + 16..end + 20].try_into().unwrap());
+    // The same records one byte further on: every offset inside the file is moved along.
+    let mut prefixed = [b"x", good.as_slice()].concat();
+    let mut at = usize::try_from(directory).unwrap() + 1;
+    for _ in 0..3 {
+        let offset = u32::from_le_bytes(prefixed[at + 42..at + 46].try_into().unwrap()) + 1;
+        prefixed[at + 42..at + 46].copy_from_slice(&offset.to_le_bytes());
+        at += 46 + usize::from(prefixed[at + 28]);
+    }
+    prefixed[end + 17..end + 21].copy_from_slice(&(directory + 1).to_le_bytes());
+    assert!(runtime::recognise(&good) && load(&good, LoadProfile::Compact).is_ok(), "the control is delivered");
+    assert!(!runtime::recognise(&prefixed));
+    assert_refused(&prefixed, None, "a byte before the first record");
+}
+
 #[test]
 fn entries_that_share_bytes_are_refused() {
     // A quoted local header inside another entry's data: every name and size agrees, only the ranges overlap.

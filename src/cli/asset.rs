@@ -2,12 +2,13 @@
 //! worker. Texts and statuses are the recorded ones (docs/contract/commands.md). Never parses an asset itself.
 
 use crate::capability::home;
-use crate::capability::root::named;
+use crate::capability::root;
 use crate::capability::secret::{PasswordFault, Secret};
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
 use crate::delegate::Delegate;
 use crate::delegate::contract::{LoadRequest, PlanRequest, Request};
+use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::Refusal;
@@ -90,8 +91,13 @@ pub(crate) fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, O
 pub(crate) fn inspect<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
     let arguments = INSPECT.parse(words).map_err(|text| Outcome::usage(&text))?;
     let file = one_file(&arguments, "Usage: kdna inspect <file.kdna|source-dir>")?;
-    let (sealed, _) = seal_packaged(system, file, NOT_CONTAINER)?;
-    run(system, Request::Inspect, &sealed, b"", NOT_CONTAINER)
+    let Named { sealed, digest, size, .. } = named(system, file, NOT_CONTAINER)?;
+    let outcome = run(system, Request::Inspect, &sealed, b"", NOT_CONTAINER)?;
+    if outcome.exit != 0 || arguments.has("--json") || !std::io::stdout().is_terminal() {
+        return Ok(outcome);
+    }
+    let card = super::card::card(system, &sealed, digest, size, outcome.output.as_bytes());
+    Ok(card.map_or(outcome, |output| Outcome { output, ..Outcome::default() }))
 }
 
 /// `kdna validate`.
@@ -109,6 +115,11 @@ pub(crate) fn validate<S: System>(system: &S, words: &[String]) -> Result<Outcom
 /// A LoadPlan of a file that was opened for another command (`attach`), as the worker prints it.
 pub(crate) fn plan_of<S: System>(system: &S, sealed: &S::Sealed) -> Result<ChildReport, Refusal> {
     Delegate::embedded().run_sealed(system, Request::PlanLoad(PlanRequest::default()), sealed, b"", &Cancel::new())
+}
+
+/// Any request over sealed bytes without an input.
+pub(crate) fn in_worker<S: System>(system: &S, request: Request, sealed: &S::Sealed) -> Result<ChildReport, Refusal> {
+    Delegate::embedded().run_sealed(system, request, sealed, b"", &Cancel::new())
 }
 
 fn refuse_password_argument(words: &[String]) -> Result<(), Outcome> {
@@ -137,11 +148,23 @@ fn entitlement_status(arguments: &Arguments) -> Result<Option<String>, Outcome> 
     }
 }
 
+fn seal_packaged<S: System>(system: &S, file: &str, irregular: &str) -> Result<(S::Sealed, AbsolutePath), Outcome> {
+    named(system, file, irregular).map(|named| (named.sealed, named.path))
+}
+
+/// A file that the person named, sealed.
+struct Named<S: System> {
+    sealed: S::Sealed,
+    path: AbsolutePath,
+    digest: Digest,
+    size: u64,
+}
+
 /// Opens, bounds and seals a file that the person named. The directory above may be reached through links, as with any
 /// command line; the file itself may not be one.
-fn seal_packaged<S: System>(system: &S, file: &str, irregular: &str) -> Result<(S::Sealed, AbsolutePath), Outcome> {
+fn named<S: System>(system: &S, file: &str, irregular: &str) -> Result<Named<S>, Outcome> {
     let missing = || Outcome::usage(&format!("File not found: {}", display(file, limits::TEXT_UNITS)));
-    let path = named(system, file).map_err(|_| missing())?;
+    let path = root::named(system, file).map_err(|_| missing())?;
     let facts = match system.look(&path) {
         Err(Fault::NotFound | Fault::WrongKind) if irregular == NOT_PACKAGED => return Err(missing()),
         other => other.map_err(|_| Outcome::usage(irregular))?,
@@ -149,11 +172,12 @@ fn seal_packaged<S: System>(system: &S, file: &str, irregular: &str) -> Result<(
     if facts.kind != Kind::Regular {
         return Err(Outcome::usage(irregular));
     }
-    let sealed = open_named(system, &path).and_then(|file| match facts.size {
+    let sealed = open_named(system, &path).and_then(|file| match system.file_facts(&file)?.size {
         0 => Err(Fault::WrongKind),
-        _ => system.seal(&file, limits::SNAPSHOT_BYTES),
+        size => system.seal(&file, limits::SNAPSHOT_BYTES).map(|(sealed, digest)| (sealed, digest, size)),
     });
-    sealed.map(|(sealed, _)| (sealed, path)).map_err(|_| Outcome::usage(irregular))
+    let (sealed, digest, size) = sealed.map_err(|_| Outcome::usage(irregular))?;
+    Ok(Named { sealed, path, digest, size })
 }
 
 /// Opens a file by the path that a person typed: links above it are followed, the file itself is not.
@@ -227,7 +251,7 @@ fn judge(report: &ChildReport, unrecognised: &str) -> Outcome {
 }
 
 /// The worker's one word, if it has the form of a code; anything else is not shown.
-fn failure_code(errors: &[u8]) -> Option<&str> {
+pub(crate) fn failure_code(errors: &[u8]) -> Option<&str> {
     let word = std::str::from_utf8(errors).ok()?;
     let plain = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     (!word.is_empty()

@@ -27,9 +27,11 @@ kdna: judgment assets attached to one project
                          What a load of this asset would need.
   load FILE [--profile index|compact|scenario|full] [--password-stdin]
                          Print the Runtime Capsule of an asset that may be loaded.
-  inspect FILE           The manifest's facts.
+  inspect FILE [--json]  The manifest's facts: a card on a terminal, JSON anywhere else.
   validate FILE [--runtime]
                          Run every gate and list the problems.
+  pack SOURCE_DIR FILE.kdna [--force]
+                         Make an asset from kdna.json, payload.json (or payload.kdnab) and attachments/.
   host-consent [--json] [--status | --revoke | --from-workspace --host ID --processor NAME [--profile P]]
                          The recorded consent command; 'kdna-broker consent' says more.
 

@@ -7,6 +7,7 @@ mod asset;
 #[cfg(feature = "runtime")]
 mod attach;
 mod broker;
+mod card;
 #[cfg(feature = "runtime")]
 mod change;
 #[cfg(feature = "runtime")]
@@ -23,6 +24,7 @@ mod host_consent;
 mod input;
 mod outcome;
 mod owner;
+mod pack;
 #[cfg(feature = "runtime")]
 mod people;
 mod resolve;

@@ -151,10 +151,16 @@ impl Inspector for Embedded {
     }
 }
 
+/// The reply's text, unless it has none or would be longer than the broker reads.
+fn printed(document: &Value) -> Option<String> {
+    let length = write::pretty_length(document).ok()?;
+    if length <= limits::RUNTIME_OUTPUT_BYTES { write::pretty(document).ok() } else { None }
+}
+
 fn finish(reply: Reply) -> i32 {
     match reply {
-        Ok((document, exit)) => match write::pretty(&document) {
-            Ok(text) if worker_io::write_output(text.as_bytes()).is_ok() => exit,
+        Ok((document, exit)) => match printed(&document) {
+            Some(text) if worker_io::write_output(text.as_bytes()).is_ok() => exit,
             _ => FAILED,
         },
         Err((code, exit)) => {

@@ -61,6 +61,8 @@ pub const MESSAGE_BYTES: usize = 8_388_608;
 pub const RUNTIME_OUTPUT_BYTES: usize = 16_777_216;
 /// Nesting of a runtime reply (an asset may use 64 levels below the Capsule's own).
 pub const RUNTIME_REPLY_DEPTH: usize = 80;
+/// Values of a runtime reply, counted as those of an entry: a Capsule may hold a manifest and a payload.
+pub const RUNTIME_REPLY_VALUES: usize = 1_048_576;
 /// Standard error kept of one runtime process; what is older is dropped.
 pub const RUNTIME_STDERR_BYTES: usize = 4096;
 /// The request of one runtime process.
@@ -110,6 +112,9 @@ pub const KDF_LANES: u32 = 8;
 /// Memory times passes of one Argon2id derivation, in KiB: more than five times the default of 64 MiB and 3 passes.
 /// Without it an asset could ask for 4 GiB of work and use up the time of a whole call.
 pub const KDF_WORK_KIB: u64 = 1_048_576;
+/// Values of one entry: the root, every item, and every member twice (its key and its value). A decoded value takes at
+/// most 64 bytes of memory for each of them, so this and not the entry's size bounds what decoding takes.
+pub const ENTRY_VALUES: usize = 500_000;
 /// Schema errors of one document that are still listed; a document with more is refused.
 pub const PROBLEMS: usize = 20_000;
 

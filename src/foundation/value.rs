@@ -1,7 +1,9 @@
 //! The one ordered value of this crate: what every JSON and CBOR document becomes, and what every document is
 //! written from. Objects keep insertion order; a repeated key keeps its first place and takes the last value.
 
-use indexmap::IndexMap;
+mod object;
+
+pub use object::{IntoIter, Object};
 
 /// A JSON value, plus the one thing an asset may hold that JSON cannot say.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,9 +24,14 @@ pub enum Value {
     Unprintable,
 }
 
-/// An ordered map with text keys.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Object(IndexMap<String, Value>);
+/// Adds an item. A list grows from one item on by doubling, not from four as a `Vec` would: most lists of a document are
+/// short, and room that is given back later leaves gaps in memory that nothing fits into.
+pub(crate) fn push<T>(items: &mut Vec<T>, item: T) {
+    if items.len() == items.capacity() {
+        items.reserve_exact(items.len().max(1));
+    }
+    items.push(item);
+}
 
 impl Value {
     /// An object from pairs, in the order given.
@@ -78,95 +85,6 @@ impl Value {
     }
 }
 
-impl Object {
-    /// An empty map.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets a member. An existing key keeps its place; the former value is returned.
-    pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Value>) -> Option<Value> {
-        self.0.insert(key.into(), value.into())
-    }
-
-    /// Removes a member, keeping the order of the others.
-    pub fn remove(&mut self, key: &str) -> Option<Value> {
-        self.0.shift_remove(key)
-    }
-
-    /// A member.
-    pub fn get(&self, key: &str) -> Option<&Value> {
-        self.0.get(key)
-    }
-
-    /// Whether the key is there.
-    pub fn contains_key(&self, key: &str) -> bool {
-        self.0.contains_key(key)
-    }
-
-    /// How many members.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether it is empty.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Members in order.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Value)> + ExactSizeIterator {
-        self.0.iter().map(|(key, value)| (key.as_str(), value))
-    }
-
-    /// Keys in order.
-    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &str> + ExactSizeIterator {
-        self.0.keys().map(String::as_str)
-    }
-
-    /// Whether the keys are exactly these, in any order.
-    pub fn has_exactly(&self, keys: &[&str]) -> bool {
-        self.len() == keys.len() && keys.iter().all(|key| self.contains_key(key))
-    }
-
-    /// Reorders as JavaScript lists own properties: canonical array indexes first, ascending, then the rest in
-    /// insertion order.
-    pub fn order_as_javascript(&mut self) {
-        if self.0.keys().any(|key| array_index(key).is_some()) {
-            self.0.sort_by(|left, _, right, _| match (array_index(left), array_index(right)) {
-                (Some(left), Some(right)) => left.cmp(&right),
-                (Some(_), None) => std::cmp::Ordering::Less,
-                (None, Some(_)) => std::cmp::Ordering::Greater,
-                (None, None) => std::cmp::Ordering::Equal,
-            });
-        }
-    }
-}
-
-/// The key as a canonical array index (0 to 4294967294, no leading zero).
-fn array_index(key: &str) -> Option<u32> {
-    let index = key.parse::<u32>().ok().filter(|index| *index != u32::MAX)?;
-    (key.bytes().all(|byte| byte.is_ascii_digit()) && (key == "0" || !key.starts_with('0'))).then_some(index)
-}
-
-impl FromIterator<(String, Value)> for Object {
-    fn from_iter<T: IntoIterator<Item = (String, Value)>>(pairs: T) -> Self {
-        let mut object = Object::new();
-        for (key, value) in pairs {
-            object.insert(key, value);
-        }
-        object
-    }
-}
-
-impl IntoIterator for Object {
-    type Item = (String, Value);
-    type IntoIter = indexmap::map::IntoIter<String, Value>;
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
-    }
-}
-
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
         Value::String(text.to_owned())
@@ -205,35 +123,5 @@ impl From<crate::foundation::digest::Digest> for Value {
 impl<T: Into<Value>> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Self {
         value.map_or(Value::Null, Into::into)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn integer_keys_come_first_in_ascending_order_and_only_canonical_ones() {
-        let mut object: Object = ["b", "10", "01", "2", "4294967295", "a", "4294967294", "-1", "+1", "0"]
-            .into_iter()
-            .map(|key| (key.to_owned(), Value::Null))
-            .collect();
-        object.order_as_javascript();
-        assert_eq!(
-            object.keys().collect::<Vec<_>>(),
-            ["0", "2", "10", "4294967294", "b", "01", "4294967295", "a", "-1", "+1"]
-        );
-    }
-
-    #[test]
-    fn a_repeated_key_keeps_its_place_and_takes_the_last_value() {
-        let mut object = Object::new();
-        object.insert("a", 1u32);
-        object.insert("b", 2u32);
-        object.insert("a", 3u32);
-        assert_eq!(
-            object.iter().map(|(key, value)| (key, value.as_number())).collect::<Vec<_>>(),
-            [("a", Some(3.0)), ("b", Some(2.0))]
-        );
     }
 }

@@ -2,7 +2,7 @@
 //! caller that asks two questions about the same bytes.
 
 use super::capsule::{self, InputKind, LoadInput, LoadProfile};
-use super::container::{CHECKSUMS, Container, MANIFEST};
+use super::container::{CHECKSUMS, Container, MANIFEST, recognise};
 use super::decision::{INVALID, Outcome};
 use super::digests::demand_readable_tree;
 use super::fault::RuntimeFault;
@@ -23,8 +23,12 @@ pub struct Asset<'a> {
 }
 
 impl<'a> Asset<'a> {
-    /// Parses the container and the manifest. A fault here means that no document can be printed.
+    /// Parses the container and the manifest. A fault here means that no document can be printed; bytes that are not
+    /// recognised are refused unparsed.
     pub fn read(bytes: &'a [u8]) -> Result<Self, RuntimeFault> {
+        if !recognise(bytes) {
+            return Err(RuntimeFault::UNNAMED);
+        }
         let container = Container::parse(bytes)?;
         let manifest = read_javascript(container.entry(MANIFEST).unwrap_or_default());
         let manifest = manifest.ok().filter(|manifest| !manifest.is_null()).ok_or(RuntimeFault::UNNAMED)?;

@@ -11,6 +11,8 @@ use super::plan::{EntitlementStatus, PlanInput};
 use super::projection;
 use super::report;
 use super::validation::Validation;
+use crate::foundation::json::write;
+use crate::foundation::limits;
 use crate::foundation::time::Timestamp;
 use crate::foundation::value::{Object, Value};
 
@@ -112,7 +114,7 @@ fn assemble(asset: Asset<'_>, payload: Value, input: &LoadInput<'_>) -> Result<V
         ("context", projection::context(input.profile, asset.manifest, payload)),
         ("trace", trace),
     ]);
-    if has_json_form(&capsule) { Ok(capsule) } else { Err(RuntimeFault::coded(code::CAPSULE_BUILD_INVALID)) }
+    printable(capsule)
 }
 
 fn identity(manifest: &Value) -> Value {
@@ -138,14 +140,12 @@ fn trace(payload: &Value, input: &LoadInput<'_>) -> Value {
     trace.into()
 }
 
-/// Whether every value can be written as JSON.
-fn has_json_form(value: &Value) -> bool {
-    match value {
-        Value::Number(number) => number.is_finite(),
-        Value::Array(items) => items.iter().all(has_json_form),
-        Value::Object(object) => object.iter().all(|(_, value)| has_json_form(value)),
-        Value::Unprintable => false,
-        Value::Null | Value::Bool(_) | Value::String(_) => true,
+/// A Capsule has a JSON form, and one that a caller would read: both are known before a byte of it is written.
+fn printable(capsule: Value) -> Result<Value, RuntimeFault> {
+    match write::pretty_length(&capsule) {
+        Ok(length) if length <= limits::RUNTIME_OUTPUT_BYTES => Ok(capsule),
+        Ok(_) => Err(RuntimeFault::UNNAMED),
+        Err(_) => Err(RuntimeFault::coded(code::CAPSULE_BUILD_INVALID)),
     }
 }
 

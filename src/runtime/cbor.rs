@@ -1,10 +1,11 @@
 //! The payload's CBOR, decoded into the ordered value. Refuses everything that has no plain JSON counterpart (byte
 //! strings, tags, other simple values) except 64-bit integers and `undefined`, which become [`Value::Unprintable`].
-//! Recursion ends at the entry depth limit, and nothing is allocated by a declared length.
+//! Recursion ends at the entry depth limit, nothing is allocated by a declared length, and what is decoded takes no
+//! more memory than the limit of values allows, however small its items are.
 
 use crate::foundation::limits;
 use crate::foundation::text::utf16_len;
-use crate::foundation::value::{Object, Value};
+use crate::foundation::value::{Object, Value, push};
 
 /// Why a payload is refused; the texts are part of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,11 +18,14 @@ pub(super) enum CborFault {
     TooManyItems,
     #[error("payload.kdnab contains a string exceeding 1048576 characters")]
     TextTooLong,
+    /// The contract has no words for it: the whole operation is refused.
+    #[error("payload.kdnab holds too many values")]
+    TooManyValues,
 }
 
 /// Decodes exactly one item that fills the input.
 pub(super) fn decode(bytes: &[u8]) -> Result<Value, CborFault> {
-    let mut reader = Reader { rest: bytes };
+    let mut reader = Reader { rest: bytes, left: limits::ENTRY_VALUES };
     let value = reader.item(0)?;
     if reader.rest.is_empty() { Ok(value) } else { Err(CborFault::NotCbor) }
 }
@@ -30,6 +34,8 @@ const BREAK: u8 = 0xff;
 
 struct Reader<'a> {
     rest: &'a [u8],
+    /// Values that may still come.
+    left: usize,
 }
 
 /// The head of an item: major type, low five bits, argument (`None` for an indefinite length).
@@ -65,6 +71,7 @@ impl<'a> Reader<'a> {
         if level > limits::ENTRY_DEPTH {
             return Err(CborFault::TooDeep);
         }
+        self.count()?;
         let head = self.head()?;
         match (head.major, head.argument) {
             (0 | 1, Some(argument)) => Ok(integer(&head, argument)),
@@ -74,6 +81,12 @@ impl<'a> Reader<'a> {
             (7, Some(argument)) => simple(head.info, argument),
             _ => Err(CborFault::NotCbor),
         }
+    }
+
+    /// Takes one more value, or a key, into account.
+    fn count(&mut self) -> Result<(), CborFault> {
+        self.left = self.left.checked_sub(1).ok_or(CborFault::TooManyValues)?;
+        Ok(())
     }
 
     fn text(&mut self, length: u64) -> Result<&'a str, CborFault> {
@@ -106,8 +119,9 @@ impl<'a> Reader<'a> {
             if items.len() == limits::ENTRY_ITEMS {
                 return Err(CborFault::TooManyItems);
             }
-            items.push(item);
+            push(&mut items, item);
         }
+        items.shrink_to_fit();
         Ok(Value::Array(items))
     }
 
@@ -118,11 +132,13 @@ impl<'a> Reader<'a> {
             object.insert(key, self.item(level + 1)?);
         }
         object.order_as_javascript();
+        object.shrink();
         Ok(Value::Object(object))
     }
 
     /// A key is text, or something whose JavaScript text is beyond doubt.
     fn key(&mut self) -> Result<String, CborFault> {
+        self.count()?;
         let head = self.head()?;
         Ok(match (head.major, head.argument) {
             (0, Some(number)) => number.to_string(),
@@ -288,6 +304,9 @@ mod tests {
         let list = |items: u16| [vec![0x99], items.to_be_bytes().to_vec(), vec![0; usize::from(items)]].concat();
         assert!(decode(&list(10_000)).is_ok());
         assert_eq!(decode(&list(10_001)), Err(CborFault::TooManyItems));
+        let lists = |count: u8| [vec![0x98, count], list(9_999).repeat(usize::from(count))].concat();
+        assert!(decode(&lists(49)).is_ok());
+        assert_eq!(decode(&lists(50)), Err(CborFault::TooManyValues), "500,001 values");
         let text = |units: u32| [vec![0x7a], units.to_be_bytes().to_vec(), vec![b'a'; units as usize]].concat();
         assert!(decode(&text(1_048_576)).is_ok());
         assert_eq!(decode(&text(1_048_577)), Err(CborFault::TextTooLong));

@@ -2,7 +2,8 @@
 //! never writes anything to a disk and never follows a name. Refusals without a code are the contract's own.
 //!
 //! Stricter than the reference, because no writer produces it: a recorded CRC-32 that does not hold, encrypted entries,
-//! a local name unlike the central one, overlapping records, and directories. A recorded CRC-32 of zero means that the
+//! a local name unlike the central one, overlapping records, directories, and an end record whose two counts or whose
+//! directory size do not agree (one changed bit could otherwise hide an entry). A recorded CRC-32 of zero means that the
 //! writer noted none; integrity rests on the digests, not on it.
 
 use super::fault::{RuntimeFault, code};
@@ -19,7 +20,7 @@ pub(super) const MANIFEST: &str = "kdna.json";
 pub(super) const PAYLOAD: &str = "payload.kdnab";
 pub(super) const CHECKSUMS: &str = "checksums.json";
 const ATTACHMENTS: &str = "attachments";
-const MEDIA_TYPE: &[u8] = b"application/vnd.kdna.asset";
+pub(super) const MEDIA_TYPE: &[u8] = b"application/vnd.kdna.asset";
 
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
@@ -92,6 +93,7 @@ impl<'a> Container<'a> {
             container.entries.push(Entry { name, data, digest: OnceCell::new() });
             at = central.next;
         }
+        demand(end.is_consistent(bytes, at)?)?;
         records.extend([end.directory..at, end.at..end.at.saturating_add(END_BYTES)]);
         demand(are_disjoint(records))?;
         container.has_required_entries()?;
@@ -170,6 +172,13 @@ impl EndRecord {
             .find(|at| bytes.get(*at..).is_some_and(|rest| rest.starts_with(&END_SIGNATURE)))
             .ok_or(RuntimeFault::UNNAMED)?;
         Ok(EndRecord { at, count: usize::from(u16_at(bytes, at, 10)?), directory: offset_at(bytes, at, 16)? })
+    }
+
+    /// Whether the record says twice how many entries there are, and where the directory, read to `stop`, ends.
+    fn is_consistent(&self, bytes: &[u8], stop: usize) -> Result<bool, RuntimeFault> {
+        let count = usize::from(u16_at(bytes, self.at, 8)?);
+        let size = offset_at(bytes, self.at, 12)?;
+        Ok(count == self.count && self.directory.checked_add(size) == Some(stop))
     }
 }
 

@@ -4,9 +4,8 @@ use super::asset::Asset;
 use super::container::{CHECKSUMS, Entry, MANIFEST, MIMETYPE, PAYLOAD};
 use super::fault::RuntimeFault;
 use crate::foundation::digest::{Digest, Hasher};
-use crate::foundation::json::canonical::canonical;
+use crate::foundation::json::canonical::{canonical, canonical_without};
 use crate::foundation::json::read_javascript;
-use crate::foundation::value::Value;
 
 pub(super) const CONTAINER_BYTES: &str = "kdna.digest-basis.container-bytes";
 pub(super) const RUNTIME_ENTRY_SET: &str = "kdna.digest-basis.runtime-entry-set";
@@ -14,8 +13,12 @@ pub(super) const CONTENT_TREE: &str = "kdna.digest-basis.content-tree";
 
 /// Over the two entries that a load reads; of a protected asset, over the envelope as stored.
 pub(super) fn runtime_entry_set(asset: &Asset<'_>) -> Digest {
-    let line = |name: &str| format!("{name}:{}", asset.container.digest(name).hex());
-    Digest::of([line(MANIFEST), line(PAYLOAD)].join("\n").as_bytes())
+    entry_set(asset.container.digest(MANIFEST), asset.container.digest(PAYLOAD))
+}
+
+/// Over the digests of the manifest's and the payload's bytes.
+pub(super) fn entry_set(manifest: Digest, payload: Digest) -> Digest {
+    Digest::of(format!("{MANIFEST}:{}\n{PAYLOAD}:{}", manifest.hex(), payload.hex()).as_bytes())
 }
 
 /// Over name, length and bytes of the entries that decide a plan. Attachments are not among them.
@@ -39,8 +42,8 @@ pub(super) fn source_fingerprint(asset: &Asset<'_>) -> Digest {
 pub(super) fn content_tree(asset: &Asset<'_>) -> Result<Digest, RuntimeFault> {
     let mut lines = Vec::with_capacity(asset.container.entries.len());
     for entry in &asset.container.entries {
-        let digest = match parsed(asset, entry)? {
-            Some(value) => Digest::of(canonical(&value).map_err(|_| RuntimeFault::UNNAMED)?.as_bytes()),
+        let digest = match stable_form(asset, entry)? {
+            Some(text) => Digest::of(text.as_bytes()),
             None => entry.digest(),
         };
         lines.push((&entry.name, digest));
@@ -61,25 +64,17 @@ pub(super) fn demand_readable_tree(asset: &Asset<'_>) -> Result<(), RuntimeFault
     Err(RuntimeFault::UNNAMED)
 }
 
-fn parsed(asset: &Asset<'_>, entry: &Entry<'_>) -> Result<Option<Value>, RuntimeFault> {
-    match (entry.name.as_str(), &asset.checksums) {
-        (MANIFEST, _) => Ok(Some(without_own_digests(asset.manifest.clone()))),
-        (CHECKSUMS, Some(checksums)) => checksums.clone().map(Some).map_err(|_| RuntimeFault::UNNAMED),
-        _ if entry.is_json() => read_javascript(&entry.data).map(Some).map_err(|_| RuntimeFault::UNNAMED),
-        _ => Ok(None),
-    }
-}
+/// The digests in a manifest that could not be over themselves.
+const OWN_DIGESTS: [&[&str]; 5] =
+    [&["asset_digest"], &["container_sha256"], &["content_digest"], &["_source"], &["authoring", "content_digest"]];
 
-/// The manifest without the digests that could not be over themselves.
-fn without_own_digests(manifest: Value) -> Value {
-    let Value::Object(mut manifest) = manifest else { return manifest };
-    for key in ["asset_digest", "container_sha256", "content_digest", "_source"] {
-        manifest.remove(key);
-    }
-    if let Some(Value::Object(authoring)) = manifest.get("authoring") {
-        let mut authoring = authoring.clone();
-        authoring.remove("content_digest");
-        manifest.insert("authoring", authoring);
-    }
-    Value::Object(manifest)
+/// The sorted text of a JSON entry; `None` for any other entry.
+fn stable_form(asset: &Asset<'_>, entry: &Entry<'_>) -> Result<Option<String>, RuntimeFault> {
+    let text = match (entry.name.as_str(), &asset.checksums) {
+        (MANIFEST, _) => canonical_without(&asset.manifest, &OWN_DIGESTS),
+        (CHECKSUMS, Some(Ok(checksums))) => canonical(checksums),
+        _ if entry.is_json() => canonical(&read_javascript(&entry.data).map_err(|_| RuntimeFault::UNNAMED)?),
+        _ => return Ok(None),
+    };
+    text.map(Some).map_err(|_| RuntimeFault::UNNAMED)
 }

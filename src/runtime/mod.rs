@@ -26,6 +26,7 @@ mod report;
 pub mod resolver;
 mod schema;
 mod validation;
+pub mod writer;
 
 pub use asset::{Asset, inspect, load, plan, validate};
 pub use capsule::{InputKind, LoadInput, LoadProfile};

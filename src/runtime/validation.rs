@@ -2,7 +2,7 @@
 //! Only says what is wrong; whether the asset may be loaded is decided by the plan.
 
 use super::asset::Asset;
-use super::cbor;
+use super::cbor::{self, CborFault};
 use super::checksums;
 use super::container::PAYLOAD;
 use super::fault::RuntimeFault;
@@ -26,7 +26,8 @@ pub(super) struct Validation {
 const REMOVED_NAMES: [&str; 3] = ["kdna_spec", "kdna_version", "spec_version"];
 
 impl Validation {
-    /// Runs all gates. A payload that is nothing at all (`null`) is refused without a code.
+    /// Runs all gates. A payload that is nothing at all (`null`), or holds more values than the limit, is refused without
+    /// a code.
     pub(super) fn of(asset: &Asset<'_>) -> Result<Self, RuntimeFault> {
         let mut found = Validation {
             schema: true,
@@ -38,7 +39,7 @@ impl Validation {
         };
         found.check_manifest(&asset.manifest)?;
         let payload = match cbor::decode(asset.entry(PAYLOAD)) {
-            Ok(Value::Null | Value::Unprintable) => return Err(RuntimeFault::UNNAMED),
+            Ok(Value::Null | Value::Unprintable) | Err(CborFault::TooManyValues) => return Err(RuntimeFault::UNNAMED),
             Ok(payload) => payload,
             Err(fault) => {
                 found.payload = false;

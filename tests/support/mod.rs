@@ -13,6 +13,7 @@
 pub(crate) mod command;
 pub(crate) mod documents;
 pub(crate) mod golden;
+pub(crate) mod peak;
 pub(crate) mod real;
 pub(crate) mod simulated;
 pub(crate) mod tree;

@@ -1,11 +1,18 @@
 //! The canonical writer (RFC 8785): keys sorted by UTF-16 code units at every level, no whitespace.
 
-use super::write::{NoJsonForm, compact};
-use crate::foundation::value::Value;
+use super::write::{self, NoJsonForm};
+use crate::foundation::value::{Object, Value};
 
 /// The canonical text of a value.
 pub fn canonical(value: &Value) -> Result<String, NoJsonForm> {
-    compact(&sorted(value))
+    canonical_without(value, &[])
+}
+
+/// As [`canonical`], leaving out the members at these paths (keys from the root on).
+pub fn canonical_without(value: &Value, left_out: &[&[&str]]) -> Result<String, NoJsonForm> {
+    let mut out = String::new();
+    append(&mut out, value, left_out)?;
+    Ok(out)
 }
 
 /// Compares two texts by UTF-16 code units, as JavaScript sorts.
@@ -13,16 +20,45 @@ pub fn utf16_order(left: &str, right: &str) -> std::cmp::Ordering {
     left.encode_utf16().cmp(right.encode_utf16())
 }
 
-fn sorted(value: &Value) -> Value {
+fn append(out: &mut String, value: &Value, left_out: &[&[&str]]) -> Result<(), NoJsonForm> {
     match value {
-        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
-        Value::Object(object) => {
-            let mut members: Vec<(&str, &Value)> = object.iter().collect();
-            members.sort_by(|(left, _), (right, _)| utf16_order(left, right));
-            Value::Object(members.into_iter().map(|(key, value)| (key.to_owned(), sorted(value))).collect())
+        Value::Array(items) => {
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                append(out, item, &[])?;
+            }
+            out.push(']');
         }
-        other => other.clone(),
+        Value::Object(object) => members(out, object, left_out)?,
+        scalar => write::append_compact(out, scalar)?,
     }
+    Ok(())
+}
+
+fn members(out: &mut String, object: &Object, left_out: &[&[&str]]) -> Result<(), NoJsonForm> {
+    let stays = |key: &str| !left_out.contains(&[key].as_slice());
+    let mut members: Vec<(&str, &Value)> = object.iter().filter(|(key, _)| stays(key)).collect();
+    members.sort_by(|(left, _), (right, _)| utf16_order(left, right));
+    out.push('{');
+    for (at, (key, value)) in members.into_iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        write::string(out, key);
+        out.push(':');
+        let below: Vec<&[&str]> = left_out
+            .iter()
+            .filter_map(|path| path.split_first())
+            .filter(|(first, _)| **first == key)
+            .map(|(_, rest)| rest)
+            .collect();
+        append(out, value, &below)?;
+    }
+    out.push('}');
+    Ok(())
 }
 
 #[cfg(test)]

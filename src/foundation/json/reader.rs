@@ -3,7 +3,7 @@
 
 use crate::foundation::limits;
 use crate::foundation::text::utf16_len;
-use crate::foundation::value::{Object, Value};
+use crate::foundation::value::{Object, Value, push};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::cell::Cell;
 use std::fmt;
@@ -25,16 +25,18 @@ pub enum JsonFault {
     TooManyItems,
     /// A text longer than allowed.
     TextTooLong,
+    /// More values than allowed.
+    TooManyValues,
 }
 
 /// Reads an authority document: valid UTF-8, no byte order mark, no duplicate key, nested at most `depth` levels
-/// (the root at 0, as in the contract's own limits).
+/// (the root at 0, as in the contract's own limits), with at most as many values as a runtime reply may have.
 pub fn read_strict(bytes: &[u8], depth: usize) -> Result<Value, JsonFault> {
     if bytes.starts_with("\u{feff}".as_bytes()) {
         return Err(JsonFault::ByteOrderMark);
     }
     let text = std::str::from_utf8(bytes).map_err(|_| JsonFault::NotUtf8)?;
-    read(text, Rules { strict: true, depth })
+    read(text, Rules { strict: true, depth }, limits::RUNTIME_REPLY_VALUES)
 }
 
 /// Reads an entry of an asset as JavaScript would: invalid UTF-8 replaced, the last duplicate wins in the first
@@ -45,7 +47,7 @@ pub fn read_javascript(bytes: &[u8]) -> Result<Value, JsonFault> {
     if text.starts_with('\u{feff}') {
         return Err(JsonFault::ByteOrderMark);
     }
-    read(&text, Rules { strict: false, depth: limits::ENTRY_DEPTH })
+    read(&text, Rules { strict: false, depth: limits::ENTRY_DEPTH }, limits::ENTRY_VALUES)
 }
 
 #[derive(Clone, Copy)]
@@ -54,10 +56,12 @@ struct Rules {
     depth: usize,
 }
 
-fn read(text: &str, rules: Rules) -> Result<Value, JsonFault> {
+fn read(text: &str, rules: Rules, values: usize) -> Result<Value, JsonFault> {
     let fault = Cell::new(JsonFault::NotJson);
+    let left = Cell::new(values);
     let mut parser = serde_json::Deserializer::from_str(text);
-    let value = Node { rules, level: 0, fault: &fault }.deserialize(&mut parser).map_err(|_| fault.get())?;
+    let value =
+        Node { rules, level: 0, fault: &fault, left: &left }.deserialize(&mut parser).map_err(|_| fault.get())?;
     parser.end().map_err(|_| JsonFault::NotJson)?;
     Ok(value)
 }
@@ -68,12 +72,20 @@ struct Node<'a> {
     rules: Rules,
     level: usize,
     fault: &'a Cell<JsonFault>,
+    /// Values that may still come.
+    left: &'a Cell<usize>,
 }
 
 impl Node<'_> {
     fn refuse<E: serde::de::Error>(&self, fault: JsonFault) -> E {
         self.fault.set(fault);
         E::custom("refused")
+    }
+
+    /// Takes one more value, or a key, into account.
+    fn count<E: serde::de::Error>(&self) -> Result<(), E> {
+        self.left.set(self.left.get().checked_sub(1).ok_or_else(|| self.refuse(JsonFault::TooManyValues))?);
+        Ok(())
     }
 
     fn below(self) -> Self {
@@ -94,6 +106,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
         if self.level > self.rules.depth {
             return Err(self.refuse(JsonFault::TooDeep));
         }
+        self.count()?;
         deserializer.deserialize_any(self)
     }
 }
@@ -140,8 +153,9 @@ impl<'de> Visitor<'de> for Node<'_> {
             if !self.rules.strict && items.len() == limits::ENTRY_ITEMS {
                 return Err(self.refuse(JsonFault::TooManyItems));
             }
-            items.push(item);
+            push(&mut items, item);
         }
+        items.shrink_to_fit();
         Ok(Value::Array(items))
     }
 
@@ -151,9 +165,11 @@ impl<'de> Visitor<'de> for Node<'_> {
             if self.rules.strict && object.contains_key(&key) {
                 return Err(self.refuse(JsonFault::DuplicateKey));
             }
+            self.count()?;
             object.insert(key, access.next_value_seed(self.below())?);
         }
         object.order_as_javascript();
+        object.shrink();
         Ok(Value::Object(object))
     }
 }
@@ -196,6 +212,14 @@ mod tests {
         let nested = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
         assert!(read_javascript(nested(64).as_bytes()).is_ok());
         assert_eq!(read_javascript(nested(65).as_bytes()), Err(JsonFault::TooDeep));
+        // 50 lists of 9,999 items and the outer list are 500,001 values.
+        let many = |last: &str| format!("[{},{last}]", vec![list(9_999); 49].join(","));
+        assert!(read_javascript(many(&list(9_998)).as_bytes()).is_ok());
+        assert_eq!(read_javascript(many(&list(9_999)).as_bytes()), Err(JsonFault::TooManyValues));
+        let members =
+            |n: usize| format!("{{{}}}", (0..n).map(|at| format!("\"k{at}\":0")).collect::<Vec<_>>().join(","));
+        assert!(read_javascript(members(249_999).as_bytes()).is_ok());
+        assert_eq!(read_javascript(members(250_000).as_bytes()), Err(JsonFault::TooManyValues));
         let text = |n: usize| format!("\"{}\"", "a".repeat(n));
         assert!(read_javascript(text(1_048_576).as_bytes()).is_ok());
         assert_eq!(read_javascript(text(1_048_577).as_bytes()), Err(JsonFault::TextTooLong));

@@ -1,0 +1,283 @@
+//! The ordered map of [`Value`]. Most maps of a document are small, and a document may hold hundreds of thousands of
+//! them: those are a plain list that is searched from the front; a hash index is made only for a larger one, so that
+//! nothing is quadratic.
+
+use super::{Value, push};
+use indexmap::IndexMap;
+use std::cmp::Ordering;
+
+/// Members up to which a list is searched.
+const LISTED: usize = 12;
+
+/// An ordered map with text keys.
+#[derive(Clone, Debug)]
+pub struct Object(Members);
+
+#[derive(Clone, Debug)]
+enum Members {
+    Listed(Vec<(Box<str>, Value)>),
+    Indexed(Box<IndexMap<Box<str>, Value>>),
+}
+
+impl Object {
+    /// An empty map.
+    pub const fn new() -> Self {
+        Object(Members::Listed(Vec::new()))
+    }
+
+    /// Sets a member. An existing key keeps its place; the former value is returned.
+    pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Value>) -> Option<Value> {
+        let (key, value) = (key.into(), value.into());
+        match &mut self.0 {
+            Members::Indexed(map) => map.insert(key.into_boxed_str(), value),
+            Members::Listed(list) => {
+                if let Some((_, former)) = list.iter_mut().find(|(known, _)| **known == *key) {
+                    return Some(std::mem::replace(former, value));
+                }
+                push(list, (key.into_boxed_str(), value));
+                if list.len() > LISTED {
+                    self.0 = Members::Indexed(Box::new(std::mem::take(list).into_iter().collect()));
+                }
+                None
+            }
+        }
+    }
+
+    /// Removes a member, keeping the order of the others.
+    pub fn remove(&mut self, key: &str) -> Option<Value> {
+        match &mut self.0 {
+            Members::Listed(list) => {
+                let at = list.iter().position(|(known, _)| **known == *key)?;
+                Some(list.remove(at).1)
+            }
+            Members::Indexed(map) => map.shift_remove(key),
+        }
+    }
+
+    /// A member.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        match &self.0 {
+            Members::Listed(list) => list.iter().find(|(known, _)| **known == *key).map(|(_, value)| value),
+            Members::Indexed(map) => map.get(key),
+        }
+    }
+
+    /// Whether the key is there.
+    pub fn contains_key(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// How many members.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Members::Listed(list) => list.len(),
+            Members::Indexed(map) => map.len(),
+        }
+    }
+
+    /// Whether it is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Members in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Value)> + ExactSizeIterator {
+        let (list, map) = match &self.0 {
+            Members::Listed(list) => (list.as_slice(), None),
+            Members::Indexed(map) => (&[][..], Some(map)),
+        };
+        Iter { list: list.iter(), map: map.map(|map| map.iter()) }
+    }
+
+    /// Keys in order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &str> + ExactSizeIterator {
+        self.iter().map(|(key, _)| key)
+    }
+
+    /// Whether the keys are exactly these, in any order.
+    pub fn has_exactly(&self, keys: &[&str]) -> bool {
+        self.len() == keys.len() && keys.iter().all(|key| self.contains_key(key))
+    }
+
+    /// Gives back the room that growing took. For a map that stays as it is.
+    pub fn shrink(&mut self) {
+        match &mut self.0 {
+            Members::Listed(list) => list.shrink_to_fit(),
+            Members::Indexed(map) => map.shrink_to_fit(),
+        }
+    }
+
+    /// Reorders as JavaScript lists own properties: canonical array indexes first, ascending, then the rest in
+    /// insertion order.
+    pub fn order_as_javascript(&mut self) {
+        if self.keys().any(|key| array_index(key).is_some()) {
+            match &mut self.0 {
+                Members::Listed(list) => list.sort_by(|(left, _), (right, _)| javascript_order(left, right)),
+                Members::Indexed(map) => map.sort_by(|left, _, right, _| javascript_order(left, right)),
+            }
+        }
+    }
+}
+
+/// The members of a map of either kind; the other part is empty.
+struct Iter<'a> {
+    list: std::slice::Iter<'a, (Box<str>, Value)>,
+    map: Option<indexmap::map::Iter<'a, Box<str>, Value>>,
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = (&'a str, &'a Value);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.map {
+            None => self.list.next().map(|(key, value)| (&**key, value)),
+            Some(map) => map.next().map(|(key, value)| (&**key, value)),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.map.as_ref().map_or_else(|| self.list.size_hint(), Iterator::size_hint)
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        match &mut self.map {
+            None => self.list.next_back().map(|(key, value)| (&**key, value)),
+            Some(map) => map.next_back().map(|(key, value)| (&**key, value)),
+        }
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
+
+/// Canonical array indexes (0 to 4294967294, no leading zero) before everything else.
+fn javascript_order(left: &str, right: &str) -> Ordering {
+    match (array_index(left), array_index(right)) {
+        (Some(left), Some(right)) => left.cmp(&right),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => Ordering::Equal,
+    }
+}
+
+fn array_index(key: &str) -> Option<u32> {
+    let index = key.parse::<u32>().ok().filter(|index| *index != u32::MAX)?;
+    (key.bytes().all(|byte| byte.is_ascii_digit()) && (key == "0" || !key.starts_with('0'))).then_some(index)
+}
+
+impl Default for Object {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The same members, in any order.
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().all(|(key, value)| other.get(key) == Some(value))
+    }
+}
+
+impl FromIterator<(String, Value)> for Object {
+    fn from_iter<T: IntoIterator<Item = (String, Value)>>(pairs: T) -> Self {
+        let mut object = Object::new();
+        for (key, value) in pairs {
+            object.insert(key, value);
+        }
+        object
+    }
+}
+
+impl IntoIterator for Object {
+    type Item = (String, Value);
+    type IntoIter = IntoIter;
+    fn into_iter(self) -> IntoIter {
+        match self.0 {
+            Members::Listed(list) => IntoIter { list: list.into_iter(), map: None },
+            Members::Indexed(map) => IntoIter { list: Vec::new().into_iter(), map: Some(map.into_iter()) },
+        }
+    }
+}
+
+/// The members of a map, given away in order.
+pub struct IntoIter {
+    list: std::vec::IntoIter<(Box<str>, Value)>,
+    map: Option<indexmap::map::IntoIter<Box<str>, Value>>,
+}
+
+impl Iterator for IntoIter {
+    type Item = (String, Value);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = match &mut self.map {
+            None => self.list.next(),
+            Some(map) => map.next(),
+        };
+        next.map(|(key, value)| (key.into_string(), value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integer_keys_come_first_in_ascending_order_and_only_canonical_ones() {
+        let mut object: Object = ["b", "10", "01", "2", "4294967295", "a", "4294967294", "-1", "+1", "0"]
+            .into_iter()
+            .map(|key| (key.to_owned(), Value::Null))
+            .collect();
+        object.order_as_javascript();
+        assert_eq!(
+            object.keys().collect::<Vec<_>>(),
+            ["0", "2", "10", "4294967294", "b", "01", "4294967295", "a", "-1", "+1"]
+        );
+    }
+
+    #[test]
+    fn a_repeated_key_keeps_its_place_and_takes_the_last_value() {
+        let mut object = Object::new();
+        object.insert("a", 1u32);
+        object.insert("b", 2u32);
+        object.insert("a", 3u32);
+        assert_eq!(
+            object.iter().map(|(key, value)| (key, value.as_number())).collect::<Vec<_>>(),
+            [("a", Some(3.0)), ("b", Some(2.0))]
+        );
+    }
+
+    /// Everything a map does, beside the same done to a list of pairs.
+    #[test]
+    fn a_map_behaves_the_same_below_and_above_the_size_that_is_indexed() {
+        for size in [0, 1, 11, 12, 13, 40] {
+            let keys: Vec<String> =
+                (0..size).rev().map(|n| format!("{n}{}", if n % 3 == 0 { "" } else { "x" })).collect();
+            let mut object: Object = keys.iter().map(|key| (key.clone(), Value::from(key.as_str()))).collect();
+            assert_eq!((object.len(), object.is_empty()), (size, size == 0));
+            assert!(object.keys().eq(keys.iter().map(String::as_str)) && object.keys().rev().eq(keys.iter().rev()));
+            for key in &keys {
+                assert_eq!(object.insert(key.as_str(), true), Some(Value::from(key.as_str())));
+                assert_eq!(object.get(key), Some(&Value::Bool(true)));
+            }
+            assert!(object.get("y").is_none() && object.remove("y").is_none());
+            let reversed: Object = keys.iter().rev().map(|key| (key.clone(), Value::Bool(true))).collect();
+            assert_eq!(object, reversed, "order does not matter for equality");
+            object.order_as_javascript();
+            let mut sorted = keys.clone();
+            sorted.sort_by_key(|key| key.parse::<u32>().unwrap_or(u32::MAX));
+            assert!(object.keys().eq(sorted.iter().map(String::as_str)));
+            if let Some(key) = sorted.get(size / 2) {
+                assert_eq!(object.remove(key), Some(Value::Bool(true)));
+                sorted.remove(size / 2);
+                assert_ne!(object, reversed);
+            }
+            assert!(object.into_iter().map(|(key, _)| key).eq(sorted));
+        }
+    }
+
+    #[test]
+    fn a_value_is_small() {
+        assert!(size_of::<Value>() <= 32, "{}", size_of::<Value>());
+    }
+}
