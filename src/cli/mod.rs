@@ -24,6 +24,7 @@ mod host_consent;
 mod input;
 mod outcome;
 mod owner;
+#[cfg(feature = "runtime")]
 mod pack;
 #[cfg(feature = "runtime")]
 mod people;
