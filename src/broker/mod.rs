@@ -9,7 +9,7 @@ mod rows;
 mod start;
 
 pub use adoption::VERSION;
-pub use start::{Broker, Settings};
+pub use start::{Broker, MANAGED_POLICY, Settings};
 
 use crate::foundation::refusal::Refusal;
 use crate::foundation::value::Value;

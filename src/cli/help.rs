@@ -30,14 +30,17 @@ Exit: 0 done, 1 failed or invalid, 2 refused or not understood, 3 not loadable n
 pub(crate) const BROKER: &str = "\
 kdna-broker: hands a project's judgment asset to an agent host only where a person allowed it
 
-  mcp [--tool-names dotted|portable]
-                         Serve the three workspace tools on standard input and output (what a host starts).
+  mcp [--tool-names dotted|portable] [--verbose]
+                         Serve the three workspace tools on standard input and output (what a host starts). --verbose says
+                         on standard error how each worker ended.
   consent request --host ID --processor NAME [--profile index|compact|scenario|full] [--attachment ID]
                   [--host-root DIR] [--cwd DIR] [--details]
                          Ask the person at this terminal, once, and write the answer.
                          Exit: 0 allowed, 10 declined, 11 no terminal, 2 refused.
   consent status         What is allowed now, as JSON.
   consent revoke         Take it back; loads in flight deliver nothing.
+  doctor [--json]        What this machine and these coordinates allow, and what to do about what is missing. Changes nothing.
+                         Exit: 0 a load could work as far as can be told from here, 1 it could not.
   demo                   The whole way in a temporary workspace: attach, refuse, ask, deliver, tamper, revoke.
 
   help, version

@@ -8,6 +8,7 @@ mod broker;
 mod consent;
 #[cfg(feature = "runtime")]
 mod demo;
+mod doctor;
 mod environment;
 mod grammar;
 mod help;

@@ -24,11 +24,16 @@ pub enum Shape {
     PathBound,
 }
 
+/// Is told how each process ended, for the person who runs the server. What a process said on standard error is foreign:
+/// show it through `text::display` only, and never to the model.
+pub type Witness = fn(Stage, &Result<ChildReport, ChildFault>);
+
 /// The pinned delegated runtime.
 #[derive(Clone, Copy, Debug)]
 pub struct Delegate {
     program: Program,
     shape: Shape,
+    witness: Option<Witness>,
 }
 
 /// A validated reply and how strongly the process was confined.
@@ -42,12 +47,24 @@ pub struct Reply<T> {
 impl Delegate {
     /// This executable's own worker mode, given sealed bytes.
     pub const fn embedded() -> Self {
-        Self { program: Program::Embedded, shape: Shape::Sealed }
+        Self { program: Program::Embedded, shape: Shape::Sealed, witness: None }
     }
 
     /// The same program, given a path below the workspace. For simulation of external runtimes.
     pub const fn path_bound() -> Self {
-        Self { program: Program::Embedded, shape: Shape::PathBound }
+        Self { program: Program::Embedded, shape: Shape::PathBound, witness: None }
+    }
+
+    /// The same, with somebody who is told how each process ended.
+    #[must_use]
+    pub const fn witnessed(self, witness: Witness) -> Self {
+        Self { witness: Some(witness), ..self }
+    }
+
+    /// Starts one process that is given nothing, only to see how far its sandbox gets.
+    pub fn probe<S: System>(self, system: &S) -> Result<Enforcement, ChildFault> {
+        let call = Call { request: Request::Inspect, directory: None, sealed: None, input: b"" };
+        self.report(system, &call, &Cancel::new()).map(|report| report.enforcement)
     }
 
     /// Decides one task. `runtime_rejected` for a refused task, `resolver_contract_invalid` for a wrong reply.
@@ -147,6 +164,14 @@ impl Delegate {
         cancel: &Cancel,
         stage: Stage,
     ) -> Result<ChildReport, Refusal> {
+        let result = self.report(system, call, cancel);
+        if let Some(witness) = self.witness {
+            witness(stage, &result);
+        }
+        result.map_err(|fault| refusal(fault).at(stage))
+    }
+
+    fn report<S: System>(self, system: &S, call: &Call<'_, S>, cancel: &Cancel) -> Result<ChildReport, ChildFault> {
         let request = call.request.write();
         let order = ChildOrder {
             program: self.program,
@@ -158,7 +183,7 @@ impl Delegate {
             output_limit: limits::RUNTIME_OUTPUT_BYTES,
             cancel,
         };
-        system.run(&order).map_err(|fault| refusal(fault).at(stage))
+        system.run(&order)
     }
 }
 

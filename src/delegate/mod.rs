@@ -4,4 +4,4 @@
 pub mod child;
 pub mod contract;
 
-pub use child::{Delegate, Shape};
+pub use child::{Delegate, Shape, Witness};
