@@ -62,8 +62,10 @@ fn main() {
     measures();
 }
 
+type Measure = fn() -> Result<(), &'static str>;
+
 /// The measures in the order in which a worker takes them.
-const MEASURES: [(&str, fn() -> Result<(), &'static str>); 9] = [
+const MEASURES: [(&str, Measure); 9] = [
     ("descriptors", confine::close_other_descriptors),
     ("session", confine::new_session),
     ("parent-death", || confine::die_with_parent(worker_io::parent_id().expect("a parent"))),
@@ -109,7 +111,9 @@ fn measures() {
             assert_eq!(report.expect("a report").exit, 0);
         }
     }
-    all.iter_mut().for_each(|times| times.sort());
+    for times in &mut all {
+        times.sort();
+    }
     println!("\n{:44} {:>8} {:>8} {:>8}", "a worker of this executable", "p50 ms", "p95 ms", "adds");
     let names = std::iter::once("no measure").chain(MEASURES.iter().map(|(name, _)| *name));
     let mut before = at(&all[0], 50);

@@ -72,8 +72,7 @@ fn each_thing_that_is_missing_is_named_with_what_to_do() {
     let ws = place.path("ws");
     let open = place.scratch.directory("open", 0o755);
     let inside = place.scratch.file("ws/password", "pw", 0o600);
-    type Change<'a> = (&'a str, &'a str, &'a str);
-    let changes: [Change<'_>; 8] = [
+    let changes = [
         ("root", "KDNA_MCP_WORKSPACE_ROOT", "/nonexistent"),
         ("root", "HOME", ws.to_str().unwrap()),
         ("home", "HOME", "relative"),

@@ -21,7 +21,7 @@ use crate::foundation::value::Value;
 use crate::journal::{self, verify_directory};
 use crate::system::memory::LockedBuffer;
 use crate::system::os::{self, OsSystem};
-use crate::system::{Enforcement, Fault, Observe};
+use crate::system::{Enforcement, Fault, System};
 
 const OPTIONS: Options = Options { flags: &["--json"], values: &[], repeatable: &[], flags_once: true };
 const USAGE: &str = "Usage: kdna-broker doctor [--json]";
@@ -87,7 +87,7 @@ pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
     outcome.exiting(u8::from(!ready))
 }
 
-fn findings(system: &OsSystem, settings: &Settings) -> Vec<Finding> {
+fn findings<S: System>(system: &S, settings: &Settings) -> Vec<Finding> {
     let mut found = vec![kernel()];
     // Nothing else can be looked at safely on a kernel without openat2.
     if found.iter().all(|finding| finding.state == State::Good) {
@@ -111,7 +111,7 @@ fn kernel() -> Finding {
     }
 }
 
-fn worker(system: &OsSystem) -> Vec<Finding> {
+fn worker<S: System>(system: &S) -> Vec<Finding> {
     if cfg!(not(feature = "runtime")) {
         return vec![refused("worker", &Reason::RuntimeAbsent.into())];
     }
@@ -147,7 +147,7 @@ fn memory() -> Finding {
     note("memory", "a password could not be locked in memory and might be written to swap", remedy)
 }
 
-fn homes(system: &OsSystem, settings: &Settings) -> Finding {
+fn homes<S: System>(system: &S, settings: &Settings) -> Finding {
     let home = settings.home.as_deref().map_or_else(|| "unset".to_owned(), shown);
     let account = system.account_home().map_or_else(|| "none".to_owned(), |path| shown(path.as_str()));
     match Homes::find(system, settings.home.as_deref()) {
@@ -158,7 +158,7 @@ fn homes(system: &OsSystem, settings: &Settings) -> Finding {
     }
 }
 
-fn private_state(system: &OsSystem, settings: &Settings) -> Vec<Finding> {
+fn private_state<S: System>(system: &S, settings: &Settings) -> Vec<Finding> {
     let path = match state::state_path(system, settings.state_directory.as_deref()) {
         Ok(path) => path,
         Err(refusal) => return vec![refused("state", &refusal)],
@@ -173,7 +173,7 @@ fn private_state(system: &OsSystem, settings: &Settings) -> Vec<Finding> {
     vec![good("state", format!("{place} is private")), journal(system, &path)]
 }
 
-fn journal(system: &OsSystem, state: &AbsolutePath) -> Finding {
+fn journal<S: System>(system: &S, state: &AbsolutePath) -> Finding {
     let path = state.join(&RelativePath::parse(journal::DIRECTORY).unwrap_or_default());
     if matches!(system.look(&path), Err(Fault::NotFound)) {
         return note("journal", "there is none yet", "The first start of the server begins it.");
@@ -188,7 +188,7 @@ fn journal(system: &OsSystem, state: &AbsolutePath) -> Finding {
     }
 }
 
-fn policy(system: &OsSystem) -> Finding {
+fn policy<S: System>(system: &S) -> Finding {
     match AbsolutePath::parse(MANAGED_POLICY).map(|path| system.look(&path)) {
         Ok(Err(Fault::NotFound | Fault::WrongKind)) => good("policy", "no managed policy narrows what is allowed"),
         _ => refused("policy", &Reason::ManagedPolicyUnread.into()),
@@ -197,7 +197,7 @@ fn policy(system: &OsSystem) -> Finding {
 
 /// The coordinates that a host would give the server, judged as the server judges them. One that is not set is noted:
 /// this command is often run where no host has set any.
-fn coordinates(system: &OsSystem, settings: &Settings) -> Vec<Finding> {
+fn coordinates<S: System>(system: &S, settings: &Settings) -> Vec<Finding> {
     let pinned = pin(system, settings);
     let mut found = vec![match (&settings.workspace_root, &pinned) {
         (None, _) => unset("root", "KDNA_MCP_WORKSPACE_ROOT"),
@@ -225,13 +225,13 @@ fn coordinates(system: &OsSystem, settings: &Settings) -> Vec<Finding> {
     found
 }
 
-fn pin(system: &OsSystem, settings: &Settings) -> Result<PinnedRoot<OsSystem>, Refusal> {
+fn pin<S: System>(system: &S, settings: &Settings) -> Result<PinnedRoot<S>, Refusal> {
     let homes = Homes::find(system, settings.home.as_deref())?;
     let state = state::state_path(system, settings.state_directory.as_deref())?;
     PinnedRoot::pin(system, settings.workspace_root.as_deref(), &homes, &state)
 }
 
-fn consent(system: &OsSystem, settings: &Settings, root: &PinnedRoot<OsSystem>) -> Finding {
+fn consent<S: System>(system: &S, settings: &Settings, root: &PinnedRoot<S>) -> Finding {
     let source = ConsentSource::bind(system, settings.consent_file.as_deref(), root.identity());
     match source.read(system).and_then(|bytes| Consent::read(&bytes)) {
         Ok(_) => good("consent", "the consent document is private and readable; each load checks what it is for"),

@@ -13,7 +13,7 @@ pub struct LockedBuffer {
 }
 
 impl LockedBuffer {
-    /// Zeroed bytes. If the pages cannot be locked (the limit RLIMIT_MEMLOCK, or a call filter around this process) the
+    /// Zeroed bytes. If the pages cannot be locked (the limit `RLIMIT_MEMLOCK`, or a call filter around this process) the
     /// buffer is there all the same and [`LockedBuffer::is_locked`] says so.
     pub fn new(length: usize) -> Self {
         let page = region::page::size();
