@@ -1,5 +1,9 @@
-//! What starting and asking the built programs costs, beside a bare process start measured in the same run. Prints
-//! milliseconds (p50, p95) and resident memory; judges nothing: a noisy machine must not fail a build.
+//! What starting and asking the built programs costs, beside a bare process start measured in the same run, and what each
+//! measure of the sandbox adds. Prints milliseconds (p50, p95) and resident memory; judges nothing: a noisy machine must
+//! not fail a build.
+//!
+//! For the measures this executable is its own worker: it applies as many of them as the file `measures` in its directory
+//! says, tells that it is ready, and ends.
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
@@ -12,6 +16,10 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
+use kdna_broker::foundation::path::AbsolutePath;
+use kdna_broker::system::os::confine::{self, Level};
+use kdna_broker::system::os::{OsSystem, worker_io};
+use kdna_broker::system::{Cancel, ChildOrder, Observe as _, System as _};
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -27,6 +35,9 @@ const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 const PING: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
 
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("--runtime-worker") {
+        return worker();
+    }
     println!("{:44} {:>8} {:>8}   ({STARTS} starts, {LOADS} calls)", "", "p50 ms", "p95 ms");
     row("bare process start (/bin/true)", &times(STARTS, bare));
     let scratch = Scratch::new();
@@ -42,8 +53,75 @@ fn main() {
     row("a call that does no work (ping)", &times(LOADS * 10, || drop(server.ask(PING))));
     println!("{:44} {:>8}", "resident memory, after them (KiB)", resident(&server));
     drop(server);
-    loads();
-    row("bare process start, three in a row", &times(STARTS, || (0..3).for_each(|_| bare())));
+    let load = loads();
+    let three = times(STARTS, || (0..3).for_each(|_| bare()));
+    row("bare process start, three in a row", &three);
+    if let Some(load) = load {
+        println!("{:44} {:>8.2}", "a load, in three bare process starts", at(&load, 50) / at(&three, 50));
+    }
+    measures();
+}
+
+type Measure = fn() -> Result<(), &'static str>;
+
+/// The measures in the order in which a worker takes them.
+const MEASURES: [(&str, Measure); 9] = [
+    ("descriptors", confine::close_other_descriptors),
+    ("session", confine::new_session),
+    ("parent-death", || confine::die_with_parent(worker_io::parent_id().expect("a parent"))),
+    ("no-new-privileges", confine::no_new_privileges),
+    ("capabilities", confine::drop_capabilities),
+    ("dumpable", confine::not_dumpable),
+    ("limits", confine::limit_resources),
+    ("landlock", || confine::landlock(true, None).map(drop)),
+    ("seccomp", confine::filter_calls),
+];
+
+fn worker() {
+    let count: usize = fs::read_to_string("measures").expect("how many").parse().expect("a number");
+    for (name, measure) in &MEASURES[..count] {
+        measure().unwrap_or_else(|_| panic!("{name}"));
+    }
+    worker_io::ready(Level { landlock: 0, seccomp: count == MEASURES.len() }).expect("somebody listens");
+}
+
+/// The cost of a worker with none of the measures, with the first, with the first two, and so on. Taken in turns, so that
+/// a slow moment of the machine falls on all of them.
+fn measures() {
+    let scratch = Scratch::new();
+    let system = OsSystem::new();
+    let place = AbsolutePath::parse(scratch.path().to_str().expect("a plain path")).expect("a path");
+    let directory = system.open_directory(&place).expect("a directory");
+    let mut all = vec![Vec::new(); MEASURES.len() + 1];
+    for _ in 0..LOADS {
+        for (count, times) in all.iter_mut().enumerate() {
+            fs::write(scratch.path().join("measures"), count.to_string()).expect("a file");
+            let begun = Instant::now();
+            let report = system.run(&ChildOrder {
+                program: kdna_broker::system::Program::Embedded,
+                directory: Some(&directory),
+                sealed: None,
+                request: b"",
+                input: b"",
+                deadline: LIMIT,
+                output_limit: 0,
+                cancel: &Cancel::new(),
+            });
+            times.push(begun.elapsed());
+            assert_eq!(report.expect("a report").exit, 0);
+        }
+    }
+    for times in &mut all {
+        times.sort();
+    }
+    println!("\n{:44} {:>8} {:>8} {:>8}", "a worker of this executable", "p50 ms", "p95 ms", "adds");
+    let names = std::iter::once("no measure").chain(MEASURES.iter().map(|(name, _)| *name));
+    let mut before = at(&all[0], 50);
+    for (name, times) in names.zip(&all) {
+        let now = at(times, 50);
+        println!("{:44} {now:>8.3} {:>8.3} {:>+8.3}", format!("+ {name}"), at(times, 95), now - before);
+        before = now;
+    }
 }
 
 fn bare() {
@@ -52,7 +130,7 @@ fn bare() {
 }
 
 /// A load of a small public asset that a recorded case allows.
-fn loads() {
+fn loads() -> Option<Vec<Duration>> {
     let cases = Case::all(&package().join("fixtures/golden/cases"));
     let case = cases.iter().find(|case| case.id == "mcp-load-ok").expect("the case");
     let stage = Stage::of(case);
@@ -61,10 +139,12 @@ fn loads() {
     let answer = server.ask(request.trim());
     if !answer.contains("kdna.runtime-capsule") {
         println!("{:44} not measured: the load was refused", "load");
-        return;
+        return None;
     }
-    row("load of a small public asset", &times(LOADS, || drop(server.ask(request.trim()))));
+    let times = times(LOADS, || drop(server.ask(request.trim())));
+    row("load of a small public asset", &times);
     println!("{:44} {:>8}", "resident memory, after them (KiB)", resident(&server));
+    Some(times)
 }
 
 fn opened(command: Command) -> Server {
@@ -94,8 +174,11 @@ fn times(count: usize, mut work: impl FnMut()) -> Vec<Duration> {
     times
 }
 
+/// A percentile in milliseconds: the smallest value that at least that share of the sorted samples does not exceed.
+fn at(times: &[Duration], share: usize) -> f64 {
+    times[(times.len() * share).div_ceil(100) - 1].as_secs_f64() * 1000.0
+}
+
 fn row(name: &str, times: &[Duration]) {
-    // The index of a percentile: the smallest value that at least that share of the samples does not exceed.
-    let at = |share: usize| times[(times.len() * share).div_ceil(100) - 1].as_secs_f64() * 1000.0;
-    println!("{name:44} {:>8.3} {:>8.3}", at(50), at(95));
+    println!("{name:44} {:>8.3} {:>8.3}", at(times, 50), at(times, 95));
 }

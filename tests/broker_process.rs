@@ -92,7 +92,7 @@ fn a_server_whose_output_nobody_reads_still_ends() {
     let mut command = place.command(&["mcp"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    let flood: String = (0..400).map(|id| format!("{}\n", place.load(id))).collect();
+    let flood = (0..400).map(|id| place.load(id)).collect::<Vec<_>>().join("\n");
     let writer = std::thread::spawn(move || drop(std::io::Write::write_all(&mut input, flood.as_bytes())));
     std::thread::sleep(Duration::from_millis(700));
     real::signal(child.id(), Signal::TERM);

@@ -60,9 +60,9 @@ fn a_thousand_loads_leave_nothing_behind() {
             warm = Some(held(&server));
         }
         if one(&place, &mut server, id) {
-            passed += 1
+            passed += 1;
         } else {
-            stopped += 1
+            stopped += 1;
         }
         assert_eq!(children(server.id()), Vec::<u32>::new(), "load {id} left a process or a zombie");
     }

@@ -12,7 +12,7 @@ mod start;
 pub mod stored;
 
 pub use adoption::VERSION;
-pub use start::{Broker, Settings};
+pub use start::{Broker, MANAGED_POLICY, Settings};
 
 use crate::foundation::refusal::Refusal;
 use crate::foundation::value::Value;

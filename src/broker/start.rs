@@ -102,7 +102,7 @@ impl<S: System> Broker<S> {
 }
 
 /// Where whoever manages the machine may narrow what is allowed.
-const MANAGED_POLICY: &str = "/etc/kdna-broker/policy.json";
+pub const MANAGED_POLICY: &str = "/etc/kdna-broker/policy.json";
 
 impl Broker<SimSystem> {
     /// The same broker with other checks. Only over the simulated system: there is no such door in a real one.

@@ -6,16 +6,19 @@ use crate::cli::demo;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
 use crate::cli::outcome::Outcome;
-use crate::cli::{consent, help, owner, runtime};
+use crate::cli::{consent, help, machine, owner, runtime};
 use crate::delegate::Delegate;
 use crate::delegate::pin::PinnedRuntime;
-use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::limits;
+use crate::foundation::refusal::{Reason, Refusal, Stage};
 use crate::foundation::text::display;
 use crate::mcp::{self, ServeOptions, ToolNames};
 use crate::system::System;
 use crate::system::os::signals::{self, EndSignals};
 use crate::system::os::streams::Waiting;
 use crate::system::os::{self, OsSystem};
+use crate::system::{ChildFault, ChildReport};
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +32,7 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
         "mcp" => serve(environment, words),
         "consent" => consent::run(environment, words),
         "runtime" => runtime::run(words),
+        "doctor" => machine::run(environment, words),
         #[cfg(feature = "runtime")]
         "demo" => demo::run(environment, words),
         "help" | "--help" | "-h" => {
@@ -39,12 +43,15 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
     }
 }
 
-const SERVE: Options = Options { flags: &["--hardened"], values: &["--tool-names"], repeatable: &[], flags_once: true };
+const SERVE: Options =
+    Options { flags: &["--hardened", "--verbose"], values: &["--tool-names"], repeatable: &[], flags_once: true };
 
 fn serve(environment: &Environment, words: &[String]) -> Outcome {
     let arguments = match SERVE.parse(words) {
         Ok(arguments) if arguments.positionals().is_empty() => arguments,
-        Ok(_) => return Outcome::usage("Usage: kdna-broker mcp [--tool-names dotted|portable] [--hardened]"),
+        Ok(_) => {
+            return Outcome::usage("Usage: kdna-broker mcp [--tool-names dotted|portable] [--hardened] [--verbose]");
+        }
         Err(text) => return Outcome::usage(&text),
     };
     let Some(tool_names) = ToolNames::parse(arguments.value("--tool-names").unwrap_or("dotted")) else {
@@ -53,7 +60,7 @@ fn serve(environment: &Environment, words: &[String]) -> Outcome {
     let Ok(signals) = EndSignals::block() else {
         return Outcome::failed("Error: [platform_unsupported] The process could not be prepared: signals.".to_owned());
     };
-    match start(environment, arguments.has("--hardened")) {
+    match start(environment, arguments.has("--hardened"), arguments.has("--verbose")) {
         Ok(broker) => {
             let options = ServeOptions { tool_names, server_version: VERSION.to_owned() };
             let watcher = move |stop: &dyn Fn(u8)| end_on_signal(signals, stop);
@@ -81,10 +88,11 @@ fn end_on_signal(signals: EndSignals, stop: &dyn Fn(u8)) {
     signals::exit_after(LAST_MESSAGE, status)
 }
 
-fn start(environment: &Environment, hardened: bool) -> Result<Broker<OsSystem>, Refusal> {
+fn start(environment: &Environment, hardened: bool, verbose: bool) -> Result<Broker<OsSystem>, Refusal> {
     os::start::check_platform().map_err(|_| Reason::KernelTooOld)?;
     let system = OsSystem::new();
     let delegate = delegate(&system, environment)?;
+    let delegate = if verbose { delegate.witnessed(tell) } else { delegate };
     let settings = Settings { hardened, ..environment.settings.clone() };
     Broker::start(system, settings, delegate)
 }
@@ -96,6 +104,20 @@ pub(crate) fn delegate<S: System>(system: &S, environment: &Environment) -> Resu
         None if cfg!(feature = "runtime") => Ok(Delegate::embedded()),
         None => Err(Reason::RuntimeAbsent.into()),
     }
+}
+
+/// What `--verbose` says of each worker, on the server's own standard error: how it ended, and the end of what it said,
+/// escaped. Says nothing of one that ended well in silence.
+fn tell(stage: Stage, result: &Result<ChildReport, ChildFault>) {
+    let text = match result {
+        Ok(report) if report.exit == 0 && report.errors.is_empty() => return,
+        Ok(report) => {
+            let said = display(&String::from_utf8_lossy(&report.errors), limits::RUNTIME_STDERR_BYTES);
+            format!("kdna-broker: {stage}: the worker ended with status {}, saying: {said}\n", report.exit)
+        }
+        Err(fault) => format!("kdna-broker: {stage}: {fault}\n"),
+    };
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// One line: the recorded phrase, the reason, the remedy. Exit 1, nothing on standard output.

@@ -45,8 +45,9 @@ Exit: 0 done, 1 failed or invalid (doctor: something would be refused), 2 refuse
 pub(crate) const BROKER: &str = "\
 kdna-broker: hands a project's judgment asset to an agent host only where a person allowed it
 
-  mcp [--tool-names dotted|portable] [--hardened]
-                         Serve the three workspace tools on standard input and output (what a host starts).
+  mcp [--tool-names dotted|portable] [--hardened] [--verbose]
+                         Serve the three workspace tools on standard input and output (what a host starts). --verbose says
+                         on standard error how each worker ended.
   consent request --host ID --processor NAME [--profile index|compact|scenario|full] [--attachment ID]
                   [--host-root DIR] [--cwd DIR] [--details]
                          Ask the person at this terminal, once, and write the answer.
@@ -55,6 +56,8 @@ kdna-broker: hands a project's judgment asset to an agent host only where a pers
   consent revoke         Take it back; loads in flight deliver nothing. --json-errors with any of the three.
   runtime pin --interpreter PROGRAM --package DIR --entry FILE --out FILE [--cli-version V] [--core-version V]
                          Record an external runtime, every file by digest; a server then starts exactly it or nothing.
+  doctor [--json]        What this machine and these coordinates allow, and what to do about what is missing. Changes nothing.
+                         Exit: 0 a load could work as far as can be told from here, 1 it could not.
   demo                   The whole way in a temporary workspace: attach, refuse, ask, deliver, tamper, revoke.
 
   help, version

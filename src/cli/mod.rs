@@ -22,6 +22,7 @@ mod grammar;
 mod help;
 mod host_consent;
 mod input;
+mod machine;
 mod outcome;
 mod owner;
 #[cfg(feature = "runtime")]

@@ -28,10 +28,15 @@ pub enum Shape {
     PathBound,
 }
 
+/// Is told how each process ended, for the person who runs the server. What a process said on standard error is foreign:
+/// show it through `text::display` only, and never to the model.
+pub type Witness = fn(Stage, &Result<ChildReport, ChildFault>);
+
 /// The pinned delegated runtime.
 pub struct Delegate<S: System> {
     shape: Shape,
     pinned: Option<Arc<PinnedRuntime<S>>>,
+    witness: Option<Witness>,
 }
 
 /// A validated reply and how strongly the process was confined.
@@ -45,17 +50,29 @@ pub struct Reply<T> {
 impl<S: System> Delegate<S> {
     /// This executable's own worker mode, given sealed bytes.
     pub const fn embedded() -> Self {
-        Self { shape: Shape::Sealed, pinned: None }
+        Self { shape: Shape::Sealed, pinned: None, witness: None }
     }
 
     /// The same program, given a path below the workspace. For simulation of external runtimes.
     pub const fn path_bound() -> Self {
-        Self { shape: Shape::PathBound, pinned: None }
+        Self { shape: Shape::PathBound, pinned: None, witness: None }
     }
 
     /// A pinned external runtime, given a path below the workspace.
     pub fn external(pinned: PinnedRuntime<S>) -> Self {
-        Self { shape: Shape::PathBound, pinned: Some(Arc::new(pinned)) }
+        Self { shape: Shape::PathBound, pinned: Some(Arc::new(pinned)), witness: None }
+    }
+
+    /// The same, with somebody who is told how each process ended.
+    #[must_use]
+    pub fn witnessed(self, witness: Witness) -> Self {
+        Self { witness: Some(witness), ..self }
+    }
+
+    /// Starts one process that is given nothing, only to see how far its sandbox gets.
+    pub fn probe(&self, system: &S) -> Result<Enforcement, ChildFault> {
+        let call = Call { request: Request::Inspect, directory: None, sealed: None, input: b"" };
+        start(system, &call, Program::Embedded, &call.request.write(), &Cancel::new()).map(|report| report.enforcement)
     }
 
     /// Where the pins of an external runtime were read.
@@ -165,15 +182,23 @@ impl<S: System> Delegate<S> {
 
     fn run(&self, system: &S, call: &Call<'_, S>, cancel: &Cancel, stage: Stage) -> Result<ChildReport, Refusal> {
         let Some(pinned) = &self.pinned else {
-            return start(system, call, Program::Embedded, &call.request.write(), cancel)
-                .map_err(|fault| fault.at(stage));
+            let result = start(system, call, Program::Embedded, &call.request.write(), cancel);
+            return self.judge(stage, result);
         };
         let held = pinned.current(system).map_err(|refusal| refusal.at(stage))?;
         let words = external::command_line(pinned.pins(), &call.request).ok_or(Reason::RequestNotPublic)?;
-        let report = start(system, call, Program::External(held.external()), &words, cancel);
+        let result = start(system, call, Program::External(held.external()), &words, cancel);
+        let report = self.judge(stage, result);
         // It reads its files by path while it runs: what it says counts only if they are still the pinned ones.
         pinned.current(system).map_err(|refusal| refusal.at(stage))?;
-        report.map_err(|fault| fault.at(stage))
+        report
+    }
+
+    fn judge(&self, stage: Stage, result: Result<ChildReport, ChildFault>) -> Result<ChildReport, Refusal> {
+        if let Some(witness) = self.witness {
+            witness(stage, &result);
+        }
+        result.map_err(|fault| refusal(fault).at(stage))
     }
 }
 
@@ -183,7 +208,7 @@ fn start<S: System>(
     program: Program<'_, S::File, S::Directory>,
     request: &[u8],
     cancel: &Cancel,
-) -> Result<ChildReport, Refusal> {
+) -> Result<ChildReport, ChildFault> {
     let order = ChildOrder {
         program,
         directory: call.directory,
@@ -194,7 +219,7 @@ fn start<S: System>(
         output_limit: limits::RUNTIME_OUTPUT_BYTES,
         cancel,
     };
-    system.run(&order).map_err(refusal)
+    system.run(&order)
 }
 
 struct Call<'a, S: System> {

@@ -6,4 +6,4 @@ pub mod contract;
 mod external;
 pub mod pin;
 
-pub use child::{Delegate, Shape};
+pub use child::{Delegate, Shape, Witness};

@@ -365,19 +365,25 @@ impl Enforcement {
 }
 
 /// Why a runtime process gave no report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChildFault {
     /// It could not be started.
+    #[error("the worker could not be started: {0}")]
     NotStarted(Fault),
     /// It did not get through its sandbox; names the measure that failed.
+    #[error("the worker did not get through its sandbox: {0}")]
     Sandbox(&'static str),
     /// It ran past the deadline.
+    #[error("the worker ran past its deadline and was ended")]
     Deadline,
     /// The caller cancelled.
+    #[error("the worker was ended because the call was cancelled")]
     Cancelled,
     /// It wrote too much.
+    #[error("the worker wrote too much and was ended")]
     OutputTooLarge,
     /// It was ended by a signal.
+    #[error("the worker was ended by signal {0}")]
     Signal(i32),
 }
 

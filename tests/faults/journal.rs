@@ -206,10 +206,11 @@ fn dur_readonly_fs() {
     let system = system();
     let server = broker(&system, Delegate::embedded(), None);
     system.clear_log();
-    system.set_hook(|_, event| match event.call.changes() {
-        true => HookAction::Fail(Fault::NoSpace),
-        false => HookAction::Proceed,
-    });
+    system.set_hook(
+        |_, event| {
+            if event.call.changes() { HookAction::Fail(Fault::NoSpace) } else { HookAction::Proceed }
+        },
+    );
     assert_eq!(load(&server).unwrap_err().reason(), Reason::JournalUnwritable);
     assert_eq!(system.calls(Call::Run), 0, "nothing was started");
     if rustix::process::geteuid().is_root() {
@@ -217,10 +218,9 @@ fn dur_readonly_fs() {
     }
     let place = Place::new();
     drop(place.serve());
-    let journal = place.scratch.state().join("journal");
-    fs::set_permissions(&journal, std::os::unix::fs::PermissionsExt::from_mode(0o500)).unwrap();
+    let journal = place.scratch.state().join("journal/journal-000001.jsonl");
+    fs::set_permissions(&journal, std::os::unix::fs::PermissionsExt::from_mode(0o400)).unwrap();
     let answer = place.try_load();
-    fs::set_permissions(&journal, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
     refused(&answer, "journal_unavailable");
 }
 

@@ -38,8 +38,7 @@ impl EndSignals {
     /// before other threads are started.
     pub fn block() -> Result<Self, Fault> {
         let ignored = ignored_mask();
-        let wanted = ENDING.into_iter().filter(|signal| !is_in(ignored, *signal));
-        let set: SigSet = wanted.collect();
+        let set: SigSet = ENDING.into_iter().filter(|signal| !is_in(ignored, *signal)).collect();
         set.thread_block()?;
         Ok(Self(set))
     }

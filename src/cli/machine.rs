@@ -1,0 +1,284 @@
+//! `kdna-broker doctor`: what a load would meet on this machine with these coordinates, in words, and what to do about
+//! what is missing. Looks and starts one worker; creates and changes nothing, and opens no password.
+
+use crate::broker::{MANAGED_POLICY, Settings};
+use crate::capability::home::Homes;
+use crate::capability::private_file::PrivateDirectory;
+use crate::capability::root::PinnedRoot;
+use crate::capability::secret::AuthorizationSource;
+use crate::capability::state;
+use crate::cli::environment::Environment;
+use crate::cli::grammar::Options;
+use crate::cli::outcome::Outcome;
+use crate::consent::document::Consent;
+use crate::consent::store::ConsentSource;
+use crate::delegate::Delegate;
+use crate::foundation::limits;
+use crate::foundation::path::{AbsolutePath, RelativePath};
+use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::text::{display, is_host_id};
+use crate::foundation::value::Value;
+use crate::journal::{self, verify_directory};
+use crate::system::memory::LockedBuffer;
+use crate::system::os::{self, OsSystem};
+use crate::system::{Enforcement, Fault, System};
+
+const OPTIONS: Options = Options { flags: &["--json"], values: &[], repeatable: &[], flags_once: true };
+const USAGE: &str = "Usage: kdna-broker doctor [--json]";
+/// The newest Landlock ABI that a measure of the sandbox is for.
+const FULL_LANDLOCK: u32 = 6;
+
+/// How something stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// As it should be.
+    Good,
+    /// Worth knowing; a load works all the same.
+    Note,
+    /// A load cannot work.
+    Missing,
+}
+
+/// One thing that was looked at.
+struct Finding {
+    topic: &'static str,
+    state: State,
+    says: String,
+    /// What to do about it; empty where nothing is to be done.
+    remedy: String,
+}
+
+impl State {
+    const fn word(self) -> &'static str {
+        match self {
+            State::Good => "good",
+            State::Note => "note",
+            State::Missing => "missing",
+        }
+    }
+}
+
+fn good(topic: &'static str, says: impl Into<String>) -> Finding {
+    Finding { topic, state: State::Good, says: says.into(), remedy: String::new() }
+}
+
+fn note(topic: &'static str, says: impl Into<String>, remedy: impl Into<String>) -> Finding {
+    Finding { topic, state: State::Note, says: says.into(), remedy: remedy.into() }
+}
+
+fn missing(topic: &'static str, says: impl Into<String>, remedy: impl Into<String>) -> Finding {
+    Finding { topic, state: State::Missing, says: says.into(), remedy: remedy.into() }
+}
+
+fn refused(topic: &'static str, refusal: &Refusal) -> Finding {
+    missing(topic, format!("{} ({})", refusal.message(), refusal.reason()), refusal.remedy())
+}
+
+/// Runs the command.
+pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
+    let arguments = match OPTIONS.parse(words) {
+        Ok(arguments) if arguments.positionals().is_empty() => arguments,
+        Ok(_) => return Outcome::usage(USAGE),
+        Err(text) => return Outcome::usage(&text),
+    };
+    let findings = findings(&OsSystem::new(), &environment.settings);
+    let ready = findings.iter().all(|finding| finding.state != State::Missing);
+    let outcome = if arguments.has("--json") { document(&findings, ready) } else { in_words(&findings, ready) };
+    outcome.exiting(u8::from(!ready))
+}
+
+fn findings<S: System>(system: &S, settings: &Settings) -> Vec<Finding> {
+    let mut found = vec![kernel()];
+    // Nothing else can be looked at safely on a kernel without openat2.
+    if found.iter().all(|finding| finding.state == State::Good) {
+        found.extend(worker(system));
+        found.push(memory());
+        found.push(homes(system, settings));
+        found.extend(private_state(system, settings));
+        found.push(policy(system));
+        found.extend(coordinates(system, settings));
+    }
+    found
+}
+
+fn kernel() -> Finding {
+    match os::start::check_platform() {
+        Ok(abi) => good("kernel", format!("openat2 is there, Landlock is there (ABI {abi})")),
+        Err(fault) => {
+            let remedy = Refusal::new(Reason::KernelTooOld);
+            missing("kernel", format!("{fault}"), remedy.remedy())
+        }
+    }
+}
+
+fn worker<S: System>(system: &S) -> Vec<Finding> {
+    if cfg!(not(feature = "runtime")) {
+        return vec![refused("worker", &Reason::RuntimeAbsent.into())];
+    }
+    match Delegate::embedded().probe(system) {
+        Ok(level) => vec![good("worker", "a worker was started, confined itself and ended"), confinement(level)],
+        Err(fault) => {
+            let remedy = "Start the broker where no other sandbox or container denies it Landlock, seccomp or /proc.";
+            vec![missing("worker", fault.to_string(), remedy)]
+        }
+    }
+}
+
+fn confinement(level: Enforcement) -> Finding {
+    let filter = if level.seccomp { "its system call filter is on" } else { "it has no system call filter" };
+    let says = format!("a worker reached Landlock ABI {}; {filter}", level.landlock);
+    if !level.seccomp {
+        return missing("sandbox", says, "The kernel must be built with seccomp filters.");
+    }
+    if level.landlock < FULL_LANDLOCK {
+        let remedy =
+            "Below ABI 6 the filter covers what Landlock cannot: a newer kernel is a second lock, not the first.";
+        return note("sandbox", says, remedy);
+    }
+    good("sandbox", says)
+}
+
+fn memory() -> Finding {
+    let length = usize::try_from(limits::PASSWORD_FILE_BYTES).unwrap_or_default();
+    if LockedBuffer::new(length).is_locked() {
+        return good("memory", "a password can be locked in memory");
+    }
+    let remedy = "Raise the limit on locked memory (ulimit -l) to 64 KiB or more.";
+    note("memory", "a password could not be locked in memory and might be written to swap", remedy)
+}
+
+fn homes<S: System>(system: &S, settings: &Settings) -> Finding {
+    let home = settings.home.as_deref().map_or_else(|| "unset".to_owned(), shown);
+    let account = system.account_home().map_or_else(|| "none".to_owned(), |path| shown(path.as_str()));
+    match Homes::find(system, settings.home.as_deref()) {
+        Ok(_) => {
+            good("home", format!("HOME is {home}, the account's home is {account}; neither can be a workspace root"))
+        }
+        Err(refusal) => refused("home", &refusal),
+    }
+}
+
+fn private_state<S: System>(system: &S, settings: &Settings) -> Vec<Finding> {
+    let path = match state::state_path(system, settings.state_directory.as_deref()) {
+        Ok(path) => path,
+        Err(refusal) => return vec![refused("state", &refusal)],
+    };
+    let place = shown(path.as_str());
+    if matches!(system.look(&path), Err(Fault::NotFound)) {
+        return vec![note("state", format!("{place} is not there yet"), "The first start of the server creates it.")];
+    }
+    let Ok(_) = PrivateDirectory::open(system, &path) else {
+        return vec![refused("state", &Reason::StateInsecure.into())];
+    };
+    vec![good("state", format!("{place} is private")), journal(system, &path)]
+}
+
+fn journal<S: System>(system: &S, state: &AbsolutePath) -> Finding {
+    let path = state.join(&RelativePath::parse(journal::DIRECTORY).unwrap_or_default());
+    if matches!(system.look(&path), Err(Fault::NotFound)) {
+        return note("journal", "there is none yet", "The first start of the server begins it.");
+    }
+    let Ok(directory) = PrivateDirectory::open(system, &path) else {
+        return refused("journal", &Reason::JournalUnwritable.into());
+    };
+    match verify_directory(system, &directory) {
+        Ok(Ok(verified)) => good("journal", format!("{} rows, each chained to the one before", verified.rows)),
+        Ok(Err(bad)) => missing("journal", bad.to_string(), Refusal::new(Reason::JournalTorn).remedy()),
+        Err(refusal) => refused("journal", &refusal),
+    }
+}
+
+fn policy<S: System>(system: &S) -> Finding {
+    match AbsolutePath::parse(MANAGED_POLICY).map(|path| system.look(&path)) {
+        Ok(Err(Fault::NotFound | Fault::WrongKind)) => good("policy", "no managed policy narrows what is allowed"),
+        _ => refused("policy", &Reason::ManagedPolicyUnread.into()),
+    }
+}
+
+/// The coordinates that a host would give the server, judged as the server judges them. One that is not set is noted:
+/// this command is often run where no host has set any.
+fn coordinates<S: System>(system: &S, settings: &Settings) -> Vec<Finding> {
+    let pinned = pin(system, settings);
+    let mut found = vec![match (&settings.workspace_root, &pinned) {
+        (None, _) => unset("root", "KDNA_MCP_WORKSPACE_ROOT"),
+        (_, Ok(root)) => good("root", format!("{} can be the workspace root", shown(root.path().as_str()))),
+        (_, Err(refusal)) => refused("root", refusal),
+    }];
+    found.push(match settings.host_id.as_deref() {
+        None => unset("host", "KDNA_MCP_HOST_ID"),
+        Some(id) if is_host_id(id) => good("host", format!("the host is {}", shown(id))),
+        Some(_) => refused("host", &Reason::HostIdInvalid.into()),
+    });
+    // Which directory the root is matters to the two others; without a root they are judged beside none.
+    if let Ok(root) = pinned {
+        found.push(match settings.consent_file {
+            None => unset("consent", "KDNA_MCP_HOST_PROCESSING_CONSENT_FILE"),
+            Some(_) => consent(system, settings, &root),
+        });
+        if let Some(coordinate) = settings.authorization_file.as_deref().filter(|text| !text.is_empty()) {
+            found.push(match AuthorizationSource::bind(system, coordinate, &root) {
+                Ok(_) => good("password", "the password file is private and outside the workspace"),
+                Err(refusal) => refused("password", &refusal),
+            });
+        }
+    }
+    found
+}
+
+fn pin<S: System>(system: &S, settings: &Settings) -> Result<PinnedRoot<S>, Refusal> {
+    let homes = Homes::find(system, settings.home.as_deref())?;
+    let state = state::state_path(system, settings.state_directory.as_deref())?;
+    PinnedRoot::pin(system, settings.workspace_root.as_deref(), &homes, &state)
+}
+
+fn consent<S: System>(system: &S, settings: &Settings, root: &PinnedRoot<S>) -> Finding {
+    let source = ConsentSource::bind(system, settings.consent_file.as_deref(), root.identity());
+    match source.read(system).and_then(|bytes| Consent::read(&bytes)) {
+        Ok(_) => good("consent", "the consent document is private and readable; each load checks what it is for"),
+        Err(refusal) => refused("consent", &refusal),
+    }
+}
+
+fn unset(topic: &'static str, name: &str) -> Finding {
+    note(topic, format!("{name} is not set here"), "Run this command with the environment of the host's configuration.")
+}
+
+fn shown(text: &str) -> String {
+    display(text, limits::PATH_UNITS)
+}
+
+fn in_words(findings: &[Finding], ready: bool) -> Outcome {
+    let mut text = String::new();
+    for finding in findings {
+        text.push_str(&format_row(finding));
+    }
+    text.push_str(if ready {
+        "\nA load could work, as far as can be told from here.\n"
+    } else {
+        "\nA load cannot work until what is missing is there.\n"
+    });
+    Outcome { output: text, ..Outcome::default() }
+}
+
+fn format_row(finding: &Finding) -> String {
+    let row = format!("{:8} {:9} {}\n", finding.state.word(), finding.topic, finding.says);
+    if finding.remedy.is_empty() { row } else { format!("{row}{:18} {}\n", "", finding.remedy) }
+}
+
+fn document(findings: &[Finding], ready: bool) -> Outcome {
+    let rows = findings.iter().map(|finding| {
+        let remedy = Some(finding.remedy.clone()).filter(|text| !text.is_empty());
+        Value::object([
+            ("topic", Value::from(finding.topic)),
+            ("state", Value::from(finding.state.word())),
+            ("says", Value::from(finding.says.clone())),
+            ("remedy", Value::from(remedy)),
+        ])
+    });
+    Outcome::document(&Value::object([
+        ("document_type", Value::from("kdna-broker.doctor")),
+        ("schema_version", Value::from("0.1.0")),
+        ("ready", Value::from(ready)),
+        ("findings", Value::Array(rows.collect())),
+    ]))
+}
