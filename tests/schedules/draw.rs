@@ -228,7 +228,7 @@ impl Change {
                 world.rename("/w/app", "/w/old")?;
                 world.link("/w/app", "/w/old")
             }
-            Change::RecordRewritten => world.set_content(RECORD_PATH, scope.as_bytes()),
+            Change::RecordRewritten => rewrite(world, RECORD_PATH, scope.as_bytes()),
             Change::RecordReplaced => {
                 world.remove(RECORD_PATH)?;
                 world.file(RECORD_PATH, 0o600, scope.as_bytes())
@@ -240,7 +240,7 @@ impl Change {
                 world.file(&snapshot_path(), 0o600, ASSET)
             }
             Change::SnapshotRemoved => world.remove(&snapshot_path()),
-            Change::ConsentRewritten => world.set_content(CONSENT_PATH, &consent('b', Profile::Compact)),
+            Change::ConsentRewritten => rewrite(world, CONSENT_PATH, &consent('b', Profile::Compact)),
             Change::ConsentRevoked => world.remove(CONSENT_PATH),
             Change::ConsentOpened => world.set_mode(CONSENT_PATH, 0o644),
             Change::ConsentNamedTwice => world.hard_link(CONSENT_PATH, "/home/person/copy"),
@@ -254,4 +254,9 @@ impl Change {
             Change::ConsentDirectoryOpened => world.set_mode("/private", 0o755),
         }
     }
+}
+
+/// The same bytes once more are no change: consent and record are known by what they say.
+fn rewrite(world: &mut World, path: &str, bytes: &[u8]) -> Result<(), Fault> {
+    if world.content_of(path)? == bytes { Err(Fault::Exists) } else { world.set_content(path, bytes) }
 }
