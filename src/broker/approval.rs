@@ -1,10 +1,10 @@
 //! One approval: record and LoadPlan → draft → question → answer → stored consent. The only way by which a consent comes
 //! to be; the facts come from the workspace and the asset, never from whoever asks.
 
+use crate::broker::stored;
 use crate::capability::home::Homes;
 use crate::capability::private_file;
 use crate::capability::root::PinnedRoot;
-use crate::capability::snapshot::{self, SealedSnapshot};
 use crate::capability::workspace::{self, Located, RecordBytes};
 use crate::consent::document;
 use crate::consent::draft::{ConsentDraft, DraftFacts};
@@ -78,7 +78,7 @@ impl<S: System> Question<S> {
         let here = RelativePath::default();
         let record = workspace::read_record(system, &workspace.directory, &here).map_err(|_| Reason::RecordUnsafe)?;
         let attachment = choose(&Record::read(&record.bytes)?, request.attachment)?;
-        let plan = plan(system, delegate, &workspace, &attachment)?;
+        let plan = stored::verify_with(system, delegate, &workspace, &attachment.asset)?;
         let host_root = host_root(system, request, &workspace)?;
         let draft = ConsentDraft::new(facts(request, &workspace, host_root.path().clone(), &attachment, &plan))?;
         Ok(Self { draft, workspace, host_root, record })
@@ -130,20 +130,6 @@ fn choose(record: &Record, id: Option<&str>) -> Result<Attachment, Refusal> {
             ),
         )),
     }
-}
-
-/// The plan of the stored asset, whose bytes and identity must be the recorded ones.
-fn plan<S: System>(
-    system: &S,
-    delegate: &Delegate<S>,
-    workspace: &Located<S>,
-    attachment: &Attachment,
-) -> Result<LoadPlan, Refusal> {
-    let path = snapshot::place(&attachment.asset).ok_or(Reason::Internal)?;
-    let snapshot = SealedSnapshot::seal(system, &workspace.directory, &path, attachment.asset.digest)?;
-    let plan = delegate.plan(system, &workspace.directory, &snapshot, &Cancel::new())?.value;
-    let same = plan.asset_id() == Some(&attachment.asset.id) && plan.asset_version() == Some(&attachment.asset.version);
-    if same && plan.is_usable() { Ok(plan) } else { Err(Reason::SnapshotOtherIdentity.into()) }
 }
 
 /// The plan of a file that the person wants to attach: valid, with an identity. `source_not_container` or

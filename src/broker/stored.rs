@@ -14,6 +14,16 @@ use crate::system::{Cancel, Fault, System};
 /// Refuses with `snapshot_not_found`, `snapshot_irregular`, `snapshot_other_bytes`, `snapshot_not_asset`,
 /// `snapshot_other_identity`, and the reasons of a runtime that could not be run.
 pub fn verify<S: System>(system: &S, workspace: &Located<S>, asset: &AssetReference) -> Result<LoadPlan, Refusal> {
+    verify_with(system, &Delegate::embedded(), workspace, asset)
+}
+
+/// As [`verify`], with the runtime that will load it.
+pub fn verify_with<S: System>(
+    system: &S,
+    delegate: &Delegate<S>,
+    workspace: &Located<S>,
+    asset: &AssetReference,
+) -> Result<LoadPlan, Refusal> {
     let path = snapshot::place(asset).ok_or(Reason::Internal)?;
     match system.look_beneath(&workspace.directory, &path) {
         Err(Fault::NotFound) => return Err(Reason::SnapshotNotFound.into()),
@@ -25,7 +35,7 @@ pub fn verify<S: System>(system: &S, workspace: &Located<S>, asset: &AssetRefere
         Reason::SnapshotChanged => Reason::SnapshotOtherBytes,
         _ => Reason::SnapshotIrregular,
     })?;
-    let plan = Delegate::embedded().plan(system, &workspace.directory, &sealed, &Cancel::new());
+    let plan = delegate.plan(system, &workspace.directory, &sealed, &Cancel::new());
     let plan = plan.map_err(|refusal| match refusal.reason() {
         Reason::RuntimeRefused => Reason::SnapshotNotAsset.into(),
         _ => refusal,

@@ -2,6 +2,7 @@
 //! display escaping. Everything foreign that a person sees goes through [`display`].
 
 use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 
 /// Length in UTF-16 code units: how every text limit of the contract counts.
 pub fn utf16_len(text: &str) -> usize {
@@ -62,19 +63,24 @@ pub fn is_attachment_id(text: &str) -> bool {
     })
 }
 
+/// Marks that one letter may carry before they are shown escaped: more of them grow into the rows above and below.
+const STACKED_MARKS: usize = 2;
+
 /// Foreign text made safe to show: everything that could move a cursor, hide, reorder or break a line is written as
 /// `\u{…}`, and what is longer than `limit` characters ends in `…`. The backslash itself is doubled, so nothing can
 /// imitate an escape.
 pub fn display(text: &str, limit: usize) -> String {
     let mut out = String::new();
+    let mut marks = 0;
     for (count, character) in text.chars().enumerate() {
         if count == limit {
             out.push('…');
             break;
         }
+        marks = if is_combining_mark(character) { marks + 1 } else { 0 };
         if character == '\\' {
             out.push_str("\\\\");
-        } else if is_deceptive(character) {
+        } else if is_deceptive(character) || marks > STACKED_MARKS {
             use std::fmt::Write as _;
             let _ = write!(out, "\\u{{{:x}}}", u32::from(character));
         } else {
@@ -105,8 +111,9 @@ pub fn terminal_text(text: &str) -> String {
 /// formatting, tags, variation selectors, private use, combining marks that stack, unusual spaces.
 pub fn is_deceptive(character: char) -> bool {
     matches!(character,
-        '\0'..='\u{1f}' | '\u{7f}'..='\u{a0}' | '\u{ad}' | '\u{300}'..='\u{36f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'
-        | '\u{1680}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{a0}' | '\u{ad}' | '\u{300}'..='\u{36f}' | '\u{600}'..='\u{605}' | '\u{61c}'
+        | '\u{6dd}' | '\u{70f}' | '\u{890}' | '\u{891}' | '\u{8e2}' | '\u{115f}' | '\u{1160}' | '\u{1cd0}'..='\u{1cff}'
+        | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1345f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1680}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
         | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' | '\u{20d0}'..='\u{20ff}' | '\u{2800}' | '\u{3000}'
         | '\u{3164}' | '\u{e000}'..='\u{f8ff}' | '\u{fe00}'..='\u{fe0f}' | '\u{fe20}'..='\u{fe2f}' | '\u{feff}' | '\u{ffa0}'
         | '\u{fff0}'..='\u{ffff}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{10ffff}')
@@ -120,7 +127,7 @@ pub fn is_hidden(character: char) -> bool {
             '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'
             | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+            | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1345f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -153,6 +160,16 @@ mod tests {
         assert_eq!(shown, "{\n  \"a\": \"é写\\u009b2J\\u202e\\udb40\\udc41\\u001b\"\n}\n");
         let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
         assert_eq!(read(&shown), read(printed));
+    }
+
+    #[test]
+    fn what_a_terminal_draws_as_nothing_or_stacks_is_shown_escaped() {
+        for invisible in ['\u{1bca0}', '\u{13430}', '\u{600}', '\u{110bd}', '\u{1cd0}'] {
+            assert!(display(&invisible.to_string(), 9).is_ascii(), "{:x}", u32::from(invisible));
+        }
+        // Two marks are how some scripts are written; a tower of them is not.
+        assert_eq!(display("\u{e1b}\u{e35}\u{e48}", 9), "\u{e1b}\u{e35}\u{e48}");
+        assert_eq!(display("\u{e1b}\u{e35}\u{e48}\u{e48}", 9), "\u{e1b}\u{e35}\u{e48}\\u{e48}");
     }
 
     #[test]

@@ -240,19 +240,15 @@ fn a_selection_that_nobody_made_selects_nothing() {
     let (right, wrong) = (Digest::of(place.task.as_bytes()), Digest::of(b"another task"));
     let mut rows = Vec::new();
     for tool in [RESOLVE, LOAD] {
-        for (id, task_digest, plan) in [
-            ("att_ffffffffffffffffffffffff", right, None),
-            ("att_000000000000000000000001", wrong, None),
-            ("att_000000000000000000000001", right, Some(wrong)),
+        for (id, task_digest, plan, reason) in [
+            ("att_ffffffffffffffffffffffff", right, None, "block: selection_not_current_candidate"),
+            ("att_000000000000000000000001", wrong, None, "block: selection_binding_changed"),
+            ("att_000000000000000000000001", right, Some(wrong), "block: selection_binding_changed"),
         ] {
             let plan = plan.map(|plan| format!(r#","plan_digest":"{plan}""#)).unwrap_or_default();
             let selection =
                 format!(r#"{{"attachment_id":"{id}","task_digest":"{task_digest}"{plan},"approved":true}}"#);
-            rows.push(Row(
-                tool,
-                format!(r#"{{"cwd":{cwd},"task":{task},"selection":{selection}}}"#),
-                "block: selection_binding_changed",
-            ));
+            rows.push(Row(tool, format!(r#"{{"cwd":{cwd},"task":{task},"selection":{selection}}}"#), reason));
         }
     }
     let mut server = greet(Server::start(place.session.command()));

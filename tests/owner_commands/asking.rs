@@ -245,13 +245,13 @@ fn a_workspace_that_is_not_clear_is_not_asked_about() {
     let others: [(&str, &[u8]); 3] = [("other bytes", &flipped), ("cut", &bytes[..100]), ("empty", b"")];
     for (label, other) in others {
         fs::write(&snapshot, other).unwrap();
-        assert_not_asked(&scene, label, &[], nothing, "workspace_binding_changed");
+        assert_not_asked(&scene, label, &[], nothing, "snapshot_digest_mismatch");
     }
     fs::remove_file(&snapshot).unwrap();
-    assert_not_asked(&scene, "no snapshot", &[], nothing, "workspace_binding_changed");
+    assert_not_asked(&scene, "no snapshot", &[], nothing, "snapshot_missing");
     fs::write(scene.at("copy"), &bytes).unwrap();
     symlink(scene.at("copy"), &snapshot).unwrap();
-    assert_not_asked(&scene, "a link", &[], nothing, "workspace_binding_changed");
+    assert_not_asked(&scene, "a link", &[], nothing, "asset_invalid");
     fs::remove_file(&snapshot).unwrap();
     fs::write(&snapshot, &bytes).unwrap();
     let record = fs::read(scene.at("ws/.kdna/attachments.json")).unwrap();
