@@ -1,6 +1,6 @@
-//! The load as data: every stage in order, what kind of step it is, and what it may refuse with. `load.rs` walks this
-//! table and nothing else decides. Auditors read it, the journal names its stages, and simulations sabotage one entry at
-//! a time to see that it bites.
+//! The load as data: every stage in order, what kind of step it is, and whether a resolution takes it too.
+//! `operations.rs` walks this table, `load.rs` holds what each step does, and nothing else decides. Auditors read it, the
+//! journal names its stages, and simulations sabotage one entry at a time to see that it bites.
 
 use crate::broker::load::{Flow, Load};
 use crate::broker::{Broker, load};
@@ -82,7 +82,8 @@ impl<S: System> Broker<S> {
     ///
     /// The stages `ledger`, `consent-time` and `policy-allows` have no row yet: the documents that they judge
     /// (approval ledger, consent 0.2.0, managed policy) do not exist yet. A managed policy that is
-    /// there all the same is refused in `managed-policy`, never ignored.
+    /// there all the same is refused in `managed-policy`, never ignored. `arguments` is judged before (floor 6), and
+    /// `resolver-contract` is named by refusals of the step `resolve`.
     pub const SEQUENCE: [Step<S>; 28] = [
         step(Stage::Cwd, Acquire, true, load::cwd),
         step(Stage::Root, Check, true, load::root),

@@ -1,4 +1,5 @@
-//! The one home of the private-file rule: consent, authorization, ledger, journal, pins.
+//! The one home of the private-file rule: consent, journal, pins. A password file is judged by the same rule, except that
+//! its parent has a rule of its own (`capability/secret.rs`): others may read that directory.
 //!
 //! A private directory is a real directory of this user without any group or other permission, reached without
 //! symbolic links, below directories that nobody else can rename things in. A private file lies directly in it: regular,

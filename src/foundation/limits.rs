@@ -1,4 +1,5 @@
-//! The one table of limits. Bytes unless a name says otherwise; every bound is inclusive.
+//! The one table of the contract's limits. Bytes unless a name says otherwise; every bound is inclusive. Sizes that one
+//! mechanism alone knows (the transport's queue, the sandbox, the question's rows) live beside their code.
 
 /// Longest text of a record, in UTF-16 code units.
 pub const TEXT_UNITS: usize = 4096;

@@ -181,7 +181,7 @@ catalogue! {
     StateCoordinateInvalid = "state_coordinate_invalid", StateDirectoryInvalid, Start, "The broker state directory is invalid.", "Set KDNA_BROKER_STATE_DIR to an absolute, normal path outside every workspace, or unset it.";
     StateInsecure = "state_insecure", StateDirectoryInvalid, Start, "The broker state directory is not private.", "It must be a directory of yours with mode 0700, reached without symbolic links.";
     KernelTooOld = "kernel_too_old", PlatformUnsupported, Start, "This system lacks a kernel facility that the broker requires.", "openat2 needs Linux 5.6 and Landlock Linux 5.13 or later, enabled.";
-    RuntimeAbsent = "runtime_absent", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "This build has no embedded runtime and no pinned external one is configured.";
+    RuntimeAbsent = "runtime_absent", RuntimeBindingInvalid, Start, "The KDNA MCP runtime binding is invalid.", "This build has no embedded runtime: pin an external one with 'kdna-broker runtime pin' and name the document in KDNA_BROKER_RUNTIME_PINS.";
 
     // --- tool calls: workspace (docs/contract/workspace.md)
     ArgumentsRefused = "arguments_refused", ArgumentsInvalid, Arguments, "The tool arguments are invalid.", "Send exactly the arguments that tools/list describes.";
@@ -245,22 +245,22 @@ catalogue! {
     ConsentParentInsecure = "consent_parent_insecure", HostProcessingConsentRequired, ConsentRead, "Host processing consent is required before any Runtime Capsule delivery.", "The directory of the consent document must be yours with mode 0700, reached without symbolic links.";
     ConsentInsideWorkspace = "consent_inside_workspace", HostProcessingConsentRequired, ConsentRead, "Host processing consent is required before any Runtime Capsule delivery.", "Keep the consent document outside the workspace.";
     ConsentParentChanged = "consent_parent_changed", HostProcessingConsentInvalid, ConsentRead, "The Host processing consent is invalid or unavailable.", "The directory of the consent document was replaced: restart the server.";
-    ConsentMissing = "consent_missing", HostProcessingConsentInvalid, ConsentRead, "The Host processing consent is invalid or unavailable.", "Nobody has allowed this yet, or it was revoked: run 'kdna-broker consent request'.";
+    ConsentMissing = "consent_missing", HostProcessingConsentInvalid, ConsentRead, "The Host processing consent is invalid or unavailable.", "Nobody has allowed this yet, or it was revoked: run 'kdna-broker consent request --host ID --processor NAME'.";
     ConsentNotPrivate = "consent_not_private", HostProcessingConsentInvalid, ConsentRead, "The Host processing consent is invalid or unavailable.", "The consent document must be a regular file of yours, mode 0600, with one link, at most 16 KiB.";
     ConsentChangedWhileRead = "consent_changed_while_read", HostProcessingConsentInvalid, ConsentRead, "The Host processing consent is invalid or unavailable.", "Ask again.";
-    ConsentNotJson = "consent_not_json", HostProcessingConsentInvalid, ConsentRead, "The Host processing consent is invalid or unavailable.", "Run 'kdna-broker consent request' to write a new one.";
-    ConsentAmbiguousJson = "consent_ambiguous_json", HostProcessingConsentInvalid, ConsentRead, "The Host processing consent is invalid or unavailable.", "The document repeats a key or is nested too deeply: run 'kdna-broker consent request' to write a new one.";
+    ConsentNotJson = "consent_not_json", HostProcessingConsentInvalid, ConsentRead, "The Host processing consent is invalid or unavailable.", "Run 'kdna-broker consent request --host ID --processor NAME' to write a new one.";
+    ConsentAmbiguousJson = "consent_ambiguous_json", HostProcessingConsentInvalid, ConsentRead, "The Host processing consent is invalid or unavailable.", "The document repeats a key or is nested too deeply: run 'kdna-broker consent request --host ID --processor NAME' to write a new one.";
     HostIdInvalid = "host_id_invalid", HostProcessingConsentInvalid, ConsentShape, "The Host processing consent is invalid.", "Set KDNA_MCP_HOST_ID to 1 to 128 characters of a-z 0-9 . _ -, beginning with a letter or digit.";
-    ConsentFieldsWrong = "consent_fields_wrong", HostProcessingConsentInvalid, ConsentShape, "The Host processing consent is invalid.", "The document has missing or unknown fields: run 'kdna-broker consent request'.";
+    ConsentFieldsWrong = "consent_fields_wrong", HostProcessingConsentInvalid, ConsentShape, "The Host processing consent is invalid.", "The document has missing or unknown fields: run 'kdna-broker consent request --host ID --processor NAME'.";
     ConsentVersionUnknown = "consent_version_unknown", HostProcessingConsentInvalid, ConsentShape, "The Host processing consent is invalid.", "The document's type or version is not read by this server.";
-    ConsentNonceInvalid = "consent_nonce_invalid", HostProcessingConsentInvalid, ConsentShape, "The Host processing consent is invalid.", "Run 'kdna-broker consent request' to write a new one.";
-    ConsentApprovalMissing = "consent_approval_missing", HostProcessingConsentInvalid, ConsentShape, "The Host processing consent is invalid.", "The document does not say that a person approved: run 'kdna-broker consent request'.";
+    ConsentNonceInvalid = "consent_nonce_invalid", HostProcessingConsentInvalid, ConsentShape, "The Host processing consent is invalid.", "Run 'kdna-broker consent request --host ID --processor NAME' to write a new one.";
+    ConsentApprovalMissing = "consent_approval_missing", HostProcessingConsentInvalid, ConsentShape, "The Host processing consent is invalid.", "The document does not say that a person approved: run 'kdna-broker consent request --host ID --processor NAME'.";
     ConsentForOtherHost = "consent_for_other_host", HostProcessingConsentInvalid, ConsentBinding, "The Host processing consent is invalid.", "The consent names another host: ask for one for this host.";
     ConsentForOtherRoot = "consent_for_other_root", HostProcessingConsentInvalid, ConsentBinding, "The Host processing consent is invalid.", "The consent is for another workspace root: ask for one for this root.";
     ConsentForOtherAsset = "consent_for_other_asset", HostProcessingConsentInvalid, ConsentBinding, "The Host processing consent is invalid.", "The consent is for another asset or version: ask again.";
     ConsentForOtherUse = "consent_for_other_use", HostProcessingConsentInvalid, ConsentBinding, "The Host processing consent is invalid.", "The consent is for another attachment or scope: ask again.";
     ConsentForOtherProfile = "consent_for_other_profile", HostProcessingConsentInvalid, ConsentBinding, "The Host processing consent is invalid.", "The consent is for another capsule profile: request that profile or ask again.";
-    ConsentBoundaryInvalid = "consent_boundary_invalid", HostProcessingConsentInvalid, ConsentShape, "The Host processing consent is invalid.", "The document names no destination: run 'kdna-broker consent request'.";
+    ConsentBoundaryInvalid = "consent_boundary_invalid", HostProcessingConsentInvalid, ConsentShape, "The Host processing consent is invalid.", "The document names no destination: run 'kdna-broker consent request --host ID --processor NAME'.";
     DestinationUnattested = "destination_unattested", LocalProcessingAttestationRequired, Destination, "This adapter cannot accept a Host's unverified local-only claim.", "Name the processor that will receive the content.";
     DestinationUnknown = "destination_unknown", HostProcessingDestinationUnknown, Destination, "The Host processing destination is unknown.", "Name one processor with 1 to 256 characters.";
     ConsentChanged = "consent_changed", HostProcessingConsentInvalid, ConsentAgain, "The Host processing consent is invalid or changed.", "The consent was replaced or revoked while the load ran; nothing was handed over.";
@@ -320,7 +320,7 @@ catalogue! {
     WriteFailed = "write_failed", StorageFailed, Attach, "The change could not be stored; what was there before is unchanged.", "Free space or make the directory writable, then try again.";
 
     // --- changing what is attached (docs/contract/commands.md)
-    RecordNotFound = "record_not_found", AttachmentNotFound, Record, "No workspace attachment record was found.", "Name the project with --cwd, or attach an asset first: 'kdna attach FILE --cwd DIR'.";
+    RecordNotFound = "record_not_found", AttachmentNotFound, Record, "No workspace attachment record was found.", "Name the project with --cwd, or attach an asset first: 'kdna attach FILE --cwd DIR --role TEXT --applies-to TEXT'.";
     AttachmentIdInvalid = "attachment_id_invalid", InputInvalid, Attach, "Attachment ID must be att_ plus 24 lowercase hexadecimal characters.", "'kdna attachments' lists the ids.";
     AttachmentUnknown = "attachment_unknown", AttachmentNotFound, Attach, "The attachment was not found.", "'kdna attachments' lists the ids.";
     AttachmentMoved = "attachment_moved", ApprovalBindingChanged, Attach, "The attachment record or policy changed after switch approval.", "Look with 'kdna attachments', then try again.";
@@ -334,13 +334,13 @@ catalogue! {
 
     // --- host consent commands (docs/contract/consent.md)
     ConsentCoordinate = "consent_coordinate", HostConsentCoordinateInvalid, Consent, "KDNA_MCP_HOST_PROCESSING_CONSENT_FILE must name one absolute regular-file path.", "Give an absolute path without '.', '..' or a trailing slash.";
-    ConsentUsage = "consent_usage", HostConsentUsageInvalid, Consent, "The consent command cannot be understood.", "See 'kdna-broker consent --help'.";
+    ConsentUsage = "consent_usage", HostConsentUsageInvalid, Consent, "The consent command cannot be understood.", "See 'kdna help' and 'kdna-broker help'.";
     ConsentFileInvalid = "consent_file_invalid", HostConsentInvalid, Consent, "The Host processing consent file must be one private regular file.", "Remove it or make it private (mode 0600).";
     ConsentFileNotJson = "consent_file_not_json", HostConsentInvalid, Consent, "The Host processing consent document is not valid JSON.", "Remove it with 'kdna-broker consent revoke'.";
     ConsentDraftInvalid = "consent_draft_invalid", HostConsentDraftInvalid, Consent, "The Host consent request is invalid.", "Correct the named field.";
     ConsentDraftNeeded = "consent_draft_needed", HostConsentDraftRequired, Consent, "This version takes no consent draft; it derives the facts from the workspace.", "Use --from-workspace, or 'kdna-broker consent request'.";
-    ConsentWorkspaceMissing = "consent_workspace_missing", HostConsentWorkspaceMissing, Consent, "No KDNA workspace attachment record was found from the current directory.", "Attach an asset first: 'kdna attach FILE --cwd .'.";
-    ConsentAttachmentAmbiguous = "consent_attachment_ambiguous", HostConsentAttachmentAmbiguous, Consent, "Host processing consent requires exactly one enabled workspace attachment.", "Disable the others or name one with --attachment ID.";
+    ConsentWorkspaceMissing = "consent_workspace_missing", HostConsentWorkspaceMissing, Consent, "No KDNA workspace attachment record was found from the current directory.", "Attach an asset first: 'kdna attach FILE --cwd . --role TEXT --applies-to TEXT'.";
+    ConsentAttachmentAmbiguous = "consent_attachment_ambiguous", HostConsentAttachmentAmbiguous, Consent, "Host processing consent requires exactly one enabled workspace attachment.", "Leave exactly one enabled, or name one with the option --attachment ID of 'kdna-broker consent request'.";
     ConsentNoTerminal = "consent_no_terminal", HostConsentConfirmationUnavailable, Consent, "Host processing consent requires an interactive Allow/Decline confirmation; no terminal is available.", "Run the command in a terminal.";
     ConsentDirectoryInsecure = "consent_directory_insecure", HostConsentParentInsecure, Consent, "The Host processing consent parent directory must be private and symlink-free.", "Make it yours with mode 0700.";
     ConsentPlaceInWorkspace = "consent_place_in_workspace", HostConsentParentInsecure, Consent, "The Host processing consent parent directory must be private and symlink-free.", "Keep the consent outside the workspace root: name another file in KDNA_MCP_HOST_PROCESSING_CONSENT_FILE.";

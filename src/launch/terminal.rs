@@ -8,7 +8,8 @@ use crate::system::os::pty;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 
-/// The argument by which a command takes its standard input as its controlling terminal first.
+/// The argument by which a command takes its standard input as its controlling terminal first. Internal: the
+/// demonstration uses it, no help names it, and it may go without notice.
 const FLAG: &str = "--on-terminal";
 /// What a question ends with.
 const PROMPT: &[u8] = b"[y/N] ";
