@@ -60,7 +60,7 @@ fn the_question_to_a_person_is_prepared_by_it_too() {
     command.env("KDNA_BROKER_RUNTIME_PINS", stage.pins());
     let done = run(command, None);
     assert_eq!(done.exit, Exit::Status(2), "{}", done.stderr_text());
-    assert!(done.stderr_text().contains("[runtime_rejected]"), "{}", done.stderr_text());
+    assert!(done.stderr_text().contains("[asset_invalid]"), "{}", done.stderr_text());
 }
 
 #[test]

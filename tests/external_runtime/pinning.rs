@@ -42,13 +42,19 @@ fn pins_are_written_privately_and_say_what_is_there() {
 }
 
 #[test]
-fn what_is_no_program_is_not_pinned() {
+fn child_script_shebang() {
     let stage = Stage::new();
     let script = stage.scratch.file("bin/script", "#!/usr/bin/env node\n", 0o755);
+    let done = stage.try_pin(script.to_str().unwrap(), &stage.runtime(), "src/cli.js", &[]);
+    refused(&stage, &done, "A script names its interpreter by path");
+}
+
+#[test]
+fn what_is_no_program_is_not_pinned() {
+    let stage = Stage::new();
     let text = stage.scratch.file("bin/text", "text", 0o755);
     let unmarked = stage.scratch.file("bin/unmarked", fs::read(PROGRAM).unwrap(), 0o644);
     let pin = |program: &str| stage.try_pin(program, &stage.runtime(), "src/cli.js", &[]);
-    refused(&stage, &pin(script.to_str().unwrap()), "A script names its interpreter by path");
     for program in [text.to_str().unwrap(), unmarked.to_str().unwrap(), "/dev/null", "/etc", "/nonexistent/node"] {
         refused(&stage, &pin(program), "must be an executable ELF program");
     }
