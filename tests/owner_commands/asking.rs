@@ -526,7 +526,7 @@ fn a_named_file_follows_the_rules_of_the_coordinate() {
             );
         }
     }
-    let hostile = scene.text("none\u{1b}[2J");
+    let hostile = scene.text("private/none\u{1b}[2J");
     let done = broker(&scene, &["consent", "revoke", "--file", &hostile]).stdout_text();
     assert!(done.contains("none\\u{1b}[2J") && !done.contains('\u{1b}'), "{done}");
 }
