@@ -9,7 +9,7 @@ use crate::capability::workspace::{self, Located, RecordBytes};
 use crate::consent::document;
 use crate::consent::draft::{ConsentDraft, DraftFacts};
 use crate::consent::prompt;
-use crate::consent::store::ConsentFile;
+use crate::consent::store::{ConsentFile, Standing};
 use crate::delegate::Delegate;
 use crate::delegate::contract::{PlanRequest, Request};
 use crate::foundation::digest::Digest;
@@ -49,6 +49,8 @@ pub enum Approval {
     Allowed {
         /// The stored document's digest.
         consent: Digest,
+        /// Whether a consent that stood there before holds no more.
+        replaced: bool,
     },
     /// Declined; nothing was changed.
     Declined,
@@ -84,9 +86,9 @@ impl<S: System> Question<S> {
         Ok(Self { draft, workspace, host_root, record })
     }
 
-    /// The text that the person sees.
-    pub fn text(&self, details: bool) -> String {
-        prompt::question(&self.draft, details)
+    /// The text that the person sees, where this stands at the place of the consent.
+    pub fn text(&self, standing: &Standing, details: bool) -> String {
+        prompt::question(&self.draft, standing, details)
     }
 
     /// The facts that the consent will bind.
@@ -99,13 +101,15 @@ impl<S: System> Question<S> {
     pub fn ask(self, system: &S, file: &AbsolutePath, details: bool) -> Result<Approval, Refusal> {
         // Looked at first: nobody is asked for what could not be stored, and nothing is made for what is declined.
         judge_place(system, file, &self.host_root)?;
-        match system.ask(&self.text(details)) {
+        let standing = Standing::at(system, file);
+        match system.ask(&self.text(&standing, details)) {
             Err(NoTerminal) => return Ok(Approval::NoTerminal),
             Ok(answer) if !prompt::allows(&answer) => return Ok(Approval::Declined),
             Ok(_) => {}
         }
         let now = workspace::read_record(system, &self.workspace.directory, &RelativePath::default());
-        if now.map(|now| now.digest) != Ok(self.record.digest) {
+        // What would be replaced must be what the person was told.
+        if now.map(|now| now.digest) != Ok(self.record.digest) || Standing::at(system, file) != standing {
             return Err(Reason::ApprovalDrift.into());
         }
         self.workspace.assert_unchanged(system)?;
@@ -113,7 +117,8 @@ impl<S: System> Question<S> {
         system.random(&mut random).map_err(|_| Reason::WriteFailed)?;
         let target = ConsentFile::create(system, file)?;
         let bytes = self.draft.facts(document::nonce(random)).bytes();
-        Ok(Approval::Allowed { consent: target.install(system, &bytes)? })
+        let replaced = matches!(standing, Standing::Consent(_));
+        Ok(Approval::Allowed { consent: target.install(system, &bytes)?, replaced })
     }
 }
 

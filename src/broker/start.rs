@@ -4,6 +4,7 @@
 use crate::broker::checks::{Checks, Enforced};
 use crate::broker::receipts::Receipts;
 use crate::capability::home::Homes;
+use crate::capability::private_file::make_private;
 use crate::capability::root::PinnedRoot;
 use crate::capability::state;
 use crate::consent::store::{ConsentSource, is_at_or_below};
@@ -62,8 +63,9 @@ impl<S: System> Broker<S> {
         {
             return Err(Reason::PinsInsideWorkspace.into());
         }
-        let consent = ConsentSource::bind(&system, settings.consent_file.as_deref(), root.identity());
         let journal = state::open_state(&system, &state_path).and_then(|state| Journal::open(&system, &state)).ok();
+        make_own_place(&system, settings.consent_file.as_deref(), &state_path);
+        let consent = ConsentSource::bind(&system, settings.consent_file.as_deref(), root.identity());
         let broker = Self {
             root,
             homes,
@@ -98,6 +100,17 @@ impl<S: System> Broker<S> {
             Err(Fault::NotFound | Fault::WrongKind) => Ok(()),
             _ => Err(Reason::ManagedPolicyUnread.into()),
         }
+    }
+}
+
+/// Makes the broker's own directory of consents where the consent is to lie in it, so that a permission given later needs
+/// no restart. No other directory is made, and one that cannot be made is said by the binding.
+fn make_own_place<S: System>(system: &S, coordinate: Option<&str>, state_path: &AbsolutePath) {
+    let named = coordinate.and_then(|text| AbsolutePath::parse(text).ok());
+    let named = named.as_ref().and_then(AbsolutePath::split_last).map(|(directory, _)| directory);
+    let own = state::consent_path(state_path).split_last().map(|(directory, _)| directory);
+    if let Some(directory) = own.filter(|own| named.as_ref() == Some(own)) {
+        let _ = make_private(system, &directory);
     }
 }
 

@@ -23,6 +23,11 @@ pub fn state_path<S: Observe>(system: &S, coordinate: Option<&str>) -> Result<Ab
     Ok(home.join(&below))
 }
 
+/// Where the person's commands keep the consent unless another place is named, below a state directory.
+pub fn consent_path(state: &AbsolutePath) -> AbsolutePath {
+    state.join(&RelativePath::parse("consent/processing-consent.json").unwrap_or_default())
+}
+
 /// Opens the state directory, creating it (and what is above it) with mode 0700 where absent.
 pub fn open_state<S: System>(system: &S, path: &AbsolutePath) -> Result<PrivateDirectory<S>, Refusal> {
     make_private(system, path).map_err(|_| Reason::StateInsecure.into())

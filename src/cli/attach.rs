@@ -9,7 +9,7 @@ use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
 use crate::cli::people;
 use crate::foundation::digest::Digest;
-use crate::foundation::record::Record;
+use crate::foundation::record::{Attachment, Record};
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::value::Value;
 use crate::runtime::attachments::{self, Proposal};
@@ -113,5 +113,16 @@ pub(crate) fn attach<S: System>(system: &S, environment: &Environment, words: &[
     let now = approve::read_source(system, file)?.0;
     let entry = attachments::attach(system, &located, &proposal, &now)?;
     let done = people::changed("Attached", &entry, arguments.value("--cwd"));
-    Ok(Outcome::document(&attachments::attached(&located.display, &entry)).shown_as(done))
+    let errors = attached_already(system, &located, &entry).unwrap_or_default();
+    Ok(Outcome { errors, ..Outcome::document(&attachments::attached(&located.display, &entry)).shown_as(done) })
+}
+
+/// One line for the person where another enabled attachment names the same asset.
+fn attached_already<S: System>(system: &S, located: &Located<S>, entry: &Value) -> Option<String> {
+    let record = record(system, located).ok()?;
+    let id = entry.get("attachment_id")?.as_str()?;
+    let digest = record.attachments().iter().find(|attachment| attachment.id == id)?.asset.digest;
+    let same = |other: &&Attachment| other.enabled && other.id != id && other.asset.digest == digest;
+    let other = &record.attachments().iter().find(same)?.id;
+    Some(format!("Note: this asset is attached already as {other}; a task that fits both is asked about.\n"))
 }

@@ -52,8 +52,10 @@ kdna-broker: hands a project's judgment asset to an agent host only where a pers
                   [--host-root DIR] [--cwd DIR] [--details]
                          Ask the person at this terminal, once, and write the answer.
                          Exit: 0 allowed, 10 declined, 11 no terminal, 2 refused.
-  consent status         What is allowed now, as JSON.
-  consent revoke         Take it back; loads in flight deliver nothing. --json-errors with any of the three.
+  consent status [--file PATH]
+                         What is allowed now, as JSON.
+  consent revoke [--file PATH]
+                         Take it back; loads in flight deliver nothing. --json-errors with any of the three.
   runtime pin --interpreter PROGRAM --package DIR --entry FILE --out FILE [--cli-version V] [--core-version V]
                          Record an external runtime, every file by digest; a server then starts exactly it or nothing.
   doctor [--json]        What this machine and these coordinates allow, and what to do about what is missing. Changes nothing.

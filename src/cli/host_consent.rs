@@ -3,10 +3,10 @@
 
 use crate::broker::approval::{Approval, ApprovalRequest, Question};
 use crate::capability::{home, state};
-use crate::cli::broker;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
+use crate::cli::{broker, consent};
 use crate::consent::store::{self, ConsentFile, STATUS_TYPE};
 use crate::foundation::limits;
 use crate::foundation::path::{AbsolutePath, RelativePath};
@@ -113,7 +113,7 @@ fn ask<S: System>(
             ("consent_digest", Value::Null),
         ]))),
         Approval::Declined => Ok(Outcome::text("KDNA Host processing consent declined.")),
-        Approval::Allowed { consent } if json => Ok(Outcome::document(&Value::object([
+        Approval::Allowed { consent, .. } if json => Ok(Outcome::document(&Value::object([
             ("operation", Value::from("approve")),
             ("document_type", Value::from(STATUS_TYPE)),
             ("present", Value::from(true)),
@@ -122,8 +122,11 @@ fn ask<S: System>(
             ("consent_path", Value::from(file.as_str())),
         ]))),
         Approval::Allowed { .. } => {
-            let file = display(file.as_str(), limits::PATH_UNITS);
-            Ok(Outcome::text(format!("KDNA Host processing consent approved and written to {file}")))
+            let shown = display(file.as_str(), limits::PATH_UNITS);
+            let back = consent::take_back(system, file);
+            Ok(Outcome::text(format!(
+                "KDNA Host processing consent approved and written to {shown}\nTake it back with: {back}"
+            )))
         }
     }
 }

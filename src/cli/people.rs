@@ -2,6 +2,7 @@
 //! done and the next command. Every foreign text is escaped and takes no more cells than its place has; a row that
 //! continues one never starts where a label does.
 
+use crate::cli::grammar::shell_word;
 use crate::foundation::digest::Digest;
 use crate::foundation::record::{Application, Attachment, MatchingPolicy, Record, Scope};
 use crate::foundation::text::{collapse_whitespace, display, is_deceptive};
@@ -231,16 +232,6 @@ fn counted(count: usize, one: &str, many: &str) -> String {
 fn place(cwd: Option<&str>) -> String {
     cwd.filter(|cwd| cwd.len() <= 256 && !cwd.chars().any(is_deceptive))
         .map_or_else(String::new, |cwd| format!(" --cwd {}", shell_word(cwd)))
-}
-
-/// A word as a shell takes it.
-fn shell_word(word: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./=:@%+,".contains(character);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 fn text<'v>(entry: &'v Value, path: &[&str]) -> &'v str {

@@ -5,8 +5,10 @@
 //! starts where a label does.
 
 use super::draft::{ConsentDraft, DraftFacts, profile_in_words};
+use super::store::Standing;
 use crate::foundation::digest::of_root_path;
 use crate::foundation::text::{collapse_whitespace, display, trim};
+use crate::foundation::value::Value;
 
 /// Rows of the question, and cells of a row, on the smallest terminal.
 const ROWS: usize = 24;
@@ -28,8 +30,9 @@ pub fn allows(answer: &str) -> bool {
     answer.len() < 16 && (word.eq_ignore_ascii_case("y") || word.eq_ignore_ascii_case("yes"))
 }
 
-/// The question's text; it ends in `[y/N] ` without a newline. With `details` the machine's fields stand above it.
-pub fn question(draft: &ConsentDraft, details: bool) -> String {
+/// The question's text; it ends in `[y/N] ` without a newline. With `details` the machine's fields stand above it. What
+/// an allowance would replace has a row of its own.
+pub fn question(draft: &ConsentDraft, standing: &Standing, details: bool) -> String {
     let facts = draft.as_facts();
     let mut tail = field("Host", &plain(&facts.host_id), LAST_ROWS, "");
     tail.extend(field("Destination", &plain(&facts.processor), LAST_ROWS, ""));
@@ -41,7 +44,8 @@ pub fn question(draft: &ConsentDraft, details: bool) -> String {
         field("Workspace", &middle_cut(plain(facts.workspace.as_str())), 1, ""),
         host_root(facts),
         field("Handed over", &plain(profile_in_words(&facts.profile).unwrap_or_default()), 1, ""),
-        field("Valid", &plain("until you revoke it: kdna-broker consent revoke"), 1, ""),
+        field("Valid", &plain("until you revoke it (how is shown when you allow)"), 1, ""),
+        replaced(facts, standing),
         field("Copies", &plain("the host may keep what it receives in its transcript"), 1, ""),
     ]
     .concat();
@@ -71,6 +75,21 @@ fn host_root(facts: &DraftFacts) -> Vec<String> {
         return Vec::new();
     }
     field("Server root", &middle_cut(plain(facts.host_root.as_str())), 1, "")
+}
+
+/// What an allowance would end, in one row: one place holds one consent.
+fn replaced(facts: &DraftFacts, standing: &Standing) -> Vec<String> {
+    let old = match standing {
+        Standing::Nothing => return Vec::new(),
+        Standing::Unreadable => return field("Replaces", &plain("a file there that is no readable consent"), 1, ""),
+        Standing::Consent(old) => old,
+    };
+    let here = old.workspace_root_digest() == of_root_path(facts.host_root.as_str());
+    let mut tokens = plain(if here { "this root's consent:" } else { "ANOTHER root's consent:" });
+    tokens.push(" ".to_owned());
+    let processor = old.processing_boundary().get("processor").and_then(Value::as_str).unwrap_or_default();
+    tokens.extend(quoted([&old.host_id().to_owned(), &processor.to_owned()]));
+    field("Replaces", &tokens, 1, "")
 }
 
 /// Gives each field one row and the rest of the rows in turn; the rows, and how many are left.

@@ -2,8 +2,9 @@
 
 use super::draft::ConsentDraft;
 use super::prompt::{INDENT, QUESTION, allows, cells, question};
-use crate::consent::DraftFacts;
-use crate::foundation::digest::Digest;
+use super::store::Standing;
+use crate::consent::{Consent, ConsentFacts, DraftFacts};
+use crate::foundation::digest::{Digest, of_root_path};
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::Reason;
 
@@ -27,7 +28,7 @@ fn facts() -> DraftFacts {
 }
 
 fn ask(facts: DraftFacts) -> String {
-    question(&ConsentDraft::new(facts).unwrap(), false)
+    question(&ConsentDraft::new(facts).unwrap(), &Standing::Nothing, false)
 }
 
 /// Everything that must hold for any question, whatever a hostile asset, record or path says.
@@ -70,7 +71,7 @@ fn the_question_says_who_gets_what_where_and_for_how_long() {
          \n  Not for      \"write documentation\"\
          \n  Workspace    /srv/w\
          \n  Handed over  its readable rules, boundaries and checks (profile compact)\
-         \n  Valid        until you revoke it: kdna-broker consent revoke\
+         \n  Valid        until you revoke it (how is shown when you allow)\
          \n  Copies       the host may keep what it receives in its transcript\
          \n  Host         golden-host\
          \n  Destination  Example Inference Ltd\
@@ -83,7 +84,7 @@ fn the_question_says_who_gets_what_where_and_for_how_long() {
 #[test]
 fn details_stand_above_the_same_question() {
     let draft = ConsentDraft::new(facts()).unwrap();
-    let (short, long) = (question(&draft, false), question(&draft, true));
+    let (short, long) = (question(&draft, &Standing::Nothing, false), question(&draft, &Standing::Nothing, true));
     assert!(long.ends_with(&format!("\n{short}")));
     assert!(long.contains(&Digest::of(b"asset").to_string()) && long.contains("att_000000000000000000000001"));
     assert!(long.split('\n').all(|row| cells(row) < 80));
@@ -206,7 +207,7 @@ fn what_was_asked_is_what_is_written() {
     let draft = ConsentDraft::new(facts()).unwrap();
     let bytes = draft.facts("0".repeat(32)).bytes();
     let consent = crate::consent::Consent::read(&bytes).unwrap();
-    let text = question(&draft, true);
+    let text = question(&draft, &Standing::Nothing, true);
     assert!(text.contains(&format!("  Host         {}\n", consent.host_id())));
     assert!(text.contains(&consent.asset_digest().to_string()));
     assert!(text.contains(&consent.workspace_root_digest().to_string()));
@@ -221,4 +222,54 @@ fn a_server_root_wider_than_the_workspace_is_shown() {
     assert!(wider.contains("\n  Workspace    /srv/w/inner\n  Server root  /srv/w\n"), "{wider}");
     let long = AbsolutePath::parse(&format!("/srv/w/{}", "n".repeat(300))).unwrap();
     assert_unforged(&ask(DraftFacts { workspace: long, ..facts() }), "golden-host", "Example Inference Ltd");
+}
+
+fn standing(root: &str, host_id: &str, processor: &str) -> Standing {
+    let old = ConsentFacts {
+        nonce: "0".repeat(32),
+        host_id: host_id.into(),
+        workspace_root_digest: of_root_path(root),
+        asset_digest: Digest::of(b"old"),
+        attachment_id: "att_000000000000000000000002".into(),
+        scope_digest: Digest::of(b"scope"),
+        processor: processor.into(),
+        profile: "compact".into(),
+    };
+    Standing::Consent(Box::new(Consent::read(&old.bytes()).unwrap()))
+}
+
+#[test]
+fn a_consent_that_would_be_replaced_is_named_in_one_row() {
+    let draft = ConsentDraft::new(facts()).unwrap();
+    let row = |standing: &Standing| {
+        let text = question(&draft, standing, false);
+        assert_unforged(&text, "golden-host", "Example Inference Ltd");
+        text.lines().find_map(|row| row.strip_prefix("  Replaces     ")).map(str::to_owned)
+    };
+    assert_eq!(row(&Standing::Nothing), None);
+    assert_eq!(row(&Standing::Unreadable).unwrap(), "a file there that is no readable consent");
+    let same = row(&standing("/srv/w", "old-host", "Old Ltd")).unwrap();
+    assert_eq!(same, "this root's consent: \"old-host\", \"Old Ltd\"");
+    let other = row(&standing("/srv/other", "old-host", "Old Ltd")).unwrap();
+    assert_eq!(other, "ANOTHER root's consent: \"old-host\", \"Old Ltd\"");
+    let hostile = row(&standing("/srv/other", "a\u{1b}[2J\n  Host         safe", &"\u{202e}".repeat(900))).unwrap();
+    assert!(hostile.contains("\\u{1b}") && hostile.ends_with('…'), "{hostile}");
+}
+
+#[test]
+fn the_largest_question_of_all_keeps_its_rows_when_it_replaces_something() {
+    let (host, processor) = ("h".repeat(128), format!("а{}", "x文文文".repeat(63)));
+    let long = AbsolutePath::parse(&format!("/srv/w/{}", "n".repeat(300))).unwrap();
+    let draft = ConsentDraft::new(DraftFacts {
+        host_id: host.clone(),
+        processor: processor.clone(),
+        role: "r ".repeat(256),
+        applies_to: vec!["a ".repeat(2000); 256],
+        does_not_apply_to: vec!["b ".repeat(2000); 256],
+        workspace: long,
+        ..facts()
+    });
+    let text = question(&draft.unwrap(), &standing("/", &"o".repeat(4000), &"文".repeat(256)), false);
+    assert_unforged(&text, &host, &processor);
+    assert!(text.contains("\n  Replaces     ANOTHER") && text.contains("\n  Server root  "), "{text}");
 }

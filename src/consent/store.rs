@@ -19,8 +19,8 @@ pub struct ConsentSource<S: Observe>(Result<ConsentFile<S>, Reason>);
 
 impl<S: Observe> ConsentSource<S> {
     /// Binds the parent directory of the coordinate. Remembers `consent_not_configured` (absent or empty),
-    /// `consent_parent_insecure` (not an absolute normal path, or its parent is not a private directory) or
-    /// `consent_inside_workspace`.
+    /// `consent_parent_insecure` (not an absolute normal path, or its parent is not a private directory),
+    /// `consent_parent_missing` (it has none yet) or `consent_inside_workspace`.
     pub fn bind(system: &S, coordinate: Option<&str>, workspace_root: Identity) -> Self {
         let Some(text) = coordinate.filter(|text| !text.is_empty()) else {
             return Self(Err(Reason::ConsentNotConfigured));
@@ -46,7 +46,7 @@ fn bind<S: Observe>(system: &S, text: &str, workspace_root: Identity) -> Result<
     // Said before what is wrong with the directory: a directory inside the workspace would never do.
     match is_at_or_below(system, &parent, workspace_root) {
         Ok(true) => Err(Reason::ConsentInsideWorkspace),
-        Ok(false) => file.ok().flatten().ok_or(Reason::ConsentParentInsecure),
+        Ok(false) => file.map_err(|_| Reason::ConsentParentInsecure)?.ok_or(Reason::ConsentParentMissing),
         Err(_) => Err(Reason::ConsentParentInsecure),
     }
 }
@@ -108,6 +108,32 @@ impl<S: Observe> ConsentFile<S> {
             Ok(bytes) => Ok(Some(bytes)),
             Err(PrivateFault::Missing) => Ok(None),
             Err(_) => Err(Reason::ConsentFileInvalid.into()),
+        }
+    }
+}
+
+/// What stands at a place before a consent is stored there.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Standing {
+    /// Nothing, or not even the directory.
+    Nothing,
+    /// A consent, whoever it is for.
+    Consent(Box<Consent>),
+    /// Something that no load would accept: not private, or no consent.
+    Unreadable,
+}
+
+impl Standing {
+    /// Looks at the place; follows no link, and quotes nothing of what is there.
+    pub fn at<S: Observe>(system: &S, path: &AbsolutePath) -> Self {
+        match ConsentFile::open(system, path)
+            .and_then(|file| Ok(file.map(|file| file.look(system)).transpose()?.flatten()))
+        {
+            Ok(None) => Self::Nothing,
+            Ok(Some(bytes)) => {
+                Consent::read(&bytes).map_or(Self::Unreadable, |consent| Self::Consent(Box::new(consent)))
+            }
+            Err(_) => Self::Unreadable,
         }
     }
 }
@@ -203,12 +229,35 @@ pub const STATUS_TYPE: &str = "kdna.cli.host-processing-consent-status";
 /// even the directory exists. A document that is there is not revoked, so `revoked` is always false; 0.1.0 does not say
 /// when it was approved. Refuses `consent_file_invalid` and `consent_file_not_json`.
 pub fn status<S: Observe>(system: &S, file: Option<&ConsentFile<S>>) -> Result<Value, Refusal> {
+    Ok(Value::Object(recorded_status(&look(system, file)?)))
+}
+
+/// As [`status`], and which server root and attachment the document is for: `workspace_root_digest`, `attachment_id`.
+pub fn status_with_place<S: Observe>(system: &S, file: Option<&ConsentFile<S>>) -> Result<Value, Refusal> {
+    let found = look(system, file)?;
+    let mut status = recorded_status(&found);
+    let document = found.1.as_ref();
+    let text = |value: Option<&Value>| Value::from(value.and_then(Value::as_str));
+    status.insert("workspace_root_digest", text(document.and_then(|document| document.get("workspace_root_digest"))));
+    status.insert(
+        "attachment_id",
+        text(document.and_then(|document| document.get("use_boundary")?.get("attachment_id"))),
+    );
+    Ok(Value::Object(status))
+}
+
+/// The digest of the file's bytes and what they say; nothing of both where there is no file.
+fn look<S: Observe>(system: &S, file: Option<&ConsentFile<S>>) -> Result<(Option<Digest>, Option<Value>), Refusal> {
     let bytes = file.map(|file| file.look(system)).transpose()?.flatten();
     let document = bytes
         .as_deref()
         .map(|bytes| read_strict(bytes, limits::CONSENT_DEPTH))
         .transpose()
         .map_err(|_| Reason::ConsentFileNotJson)?;
+    Ok((bytes.as_deref().map(Digest::of), document))
+}
+
+fn recorded_status((digest, document): &(Option<Digest>, Option<Value>)) -> Object {
     let text = |value: Option<&Value>| Value::from(value.and_then(Value::as_str));
     let member = |key: &str| text(document.as_ref().and_then(|document| document.get(key)));
     let processor = document.as_ref().and_then(|document| document.get("processing_boundary")?.get("processor"));
@@ -216,7 +265,7 @@ pub fn status<S: Observe>(system: &S, file: Option<&ConsentFile<S>>) -> Result<V
     status.insert("document_type", STATUS_TYPE);
     status.insert("schema_version", "0.1.0");
     status.insert("present", document.is_some());
-    status.insert("consent_digest", bytes.as_deref().map(Digest::of));
+    status.insert("consent_digest", *digest);
     status.insert("host_id", member("host_id"));
     status.insert("asset_digest", member("asset_digest"));
     status.insert("processor", text(processor));
@@ -225,5 +274,5 @@ pub fn status<S: Observe>(system: &S, file: Option<&ConsentFile<S>>) -> Result<V
     }
     status.insert("approved_at", Value::Null);
     status.insert("revoked", false);
-    Ok(Value::Object(status))
+    status
 }

@@ -1,7 +1,7 @@
 //! Storing and ending a consent: whole or not at all, whatever fails, and never more than one document.
 
 use super::document::ConsentFacts;
-use super::store::{ConsentFile, ConsentSource, status};
+use super::store::{ConsentFile, ConsentSource, Standing, status};
 use crate::foundation::digest::{Digest, of_root_path};
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Code, Reason};
@@ -216,6 +216,16 @@ fn status_says_what_the_file_says_and_that_it_is_not_revoked() {
         assert_eq!(absent.as_object().unwrap().keys().collect::<Vec<_>>().join(" "), keys);
         assert_eq!((absent.get("present"), absent.get("host_id")), (Some(&false.into()), Some(&Value::Null)));
     }
+    let more = |file: Option<&ConsentFile<SimSystem>>| super::store::status_with_place(&system, file).unwrap();
+    assert_eq!(more(None).get("attachment_id"), Some(&Value::Null));
+    system.arrange(|world| world.file(FILE, 0o600, &document('a')).unwrap());
+    let more = more(Some(&file(&system)));
+    assert_eq!(
+        more.as_object().unwrap().keys().collect::<Vec<_>>().join(" "),
+        format!("{keys} workspace_root_digest attachment_id")
+    );
+    assert_eq!(more.get("workspace_root_digest"), Some(&Value::from(of_root_path("/srv/w"))));
+    assert_eq!(more.get("attachment_id").and_then(Value::as_str), Some("att_000000000000000000000001"));
     for (mode, bytes, expected) in [
         (0o644, document('a'), Reason::ConsentFileInvalid),
         (0o600, Vec::new(), Reason::ConsentFileInvalid),
@@ -230,5 +240,18 @@ fn status_says_what_the_file_says_and_that_it_is_not_revoked() {
         system.arrange(|world| world.file(FILE, 0o600, odd.as_bytes()).unwrap());
         let shown = status(&system, Some(&file(&system))).unwrap();
         assert_eq!((shown.get("present"), shown.get("host_id")), (Some(&true.into()), Some(&Value::Null)), "{odd}");
+    }
+}
+
+#[test]
+fn what_stands_at_a_place_is_told_without_judging_whom_it_is_for() {
+    let system = machine(None);
+    let at = |place: &str| Standing::at(&system, &path(place));
+    assert_eq!((at(FILE), at("/home/p/absent/consent.json")), (Standing::Nothing, Standing::Nothing));
+    system.arrange(|world| world.file(FILE, 0o600, &document('a')).unwrap());
+    assert!(matches!(at(FILE), Standing::Consent(old) if old.host_id() == "golden-host"));
+    for (mode, bytes) in [(0o644, document('a')), (0o600, b"{}".to_vec()), (0o600, Vec::new())] {
+        system.arrange(|world| world.file(FILE, mode, &bytes).unwrap());
+        assert_eq!(at(FILE), Standing::Unreadable);
     }
 }

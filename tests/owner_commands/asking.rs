@@ -383,7 +383,8 @@ fn status_and_revoke_say_what_is_there() {
         let done = broker(&scene, &["consent", "revoke"]);
         (done.exit, done.stdout_text())
     };
-    let none = (Exit::Status(0), "There was no consent to revoke.\n".to_owned());
+    let looked = format!("There was no consent to revoke in {}\n--file PATH names another one.\n", scene.text(STORED));
+    let none = (Exit::Status(0), looked);
     assert_eq!(revoke(), none);
     assert_eq!(tree(scene.scratch.path()), before, "asking makes nothing");
     assert_eq!(request(&scene, &[], |_| {}, b"y\n").exit, Exit::Status(0));
@@ -484,4 +485,91 @@ fn a_question_is_asked_on_the_terminal_and_nowhere_else() {
     assert!(seen.was_asked() && seen.exit == Exit::Status(0), "{}", seen.screen);
     assert!(fs::read_to_string(scene.at("out")).unwrap().starts_with("Allowed. "));
     assert_eq!(fs::read(scene.at("err")).unwrap(), b"");
+}
+
+#[test]
+fn the_command_that_is_shown_takes_back_this_consent_from_anywhere() {
+    let scene = asked();
+    let file = scene.at("a place's/c.json");
+    let seen = request(&scene, &[], set("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE", &file), b"y\n");
+    assert_eq!(seen.exit, Exit::Status(0), "{}", seen.screen);
+    let shown = seen.screen.split_once("Take it back with: kdna-broker ").expect("the command").1.trim_end().to_owned();
+    assert!(seen.screen.contains("(how is shown when you allow)") && !seen.screen.contains("It replaced"));
+    // Elsewhere the bare command finds nothing, and says where it looked.
+    let elsewhere = broker(&scene, &["consent", "revoke"]).stdout_text();
+    assert!(elsewhere.contains(&scene.text(STORED)) && file.exists(), "{elsewhere}");
+    let status = broker(&scene, &["consent", "status", "--file", file.to_str().unwrap()]);
+    let document = parse(&status.stdout).unwrap();
+    let root = kdna_broker::foundation::digest::of_root_path(&scene.text("ws")).to_string();
+    assert_eq!(document.get("workspace_root_digest").and_then(Value::as_str), Some(root.as_str()));
+    let broker_command = scene.scratch.command(Program::Broker, [""; 0]);
+    let done = run(scene.in_shell(&broker_command, &format!("exec \"$0\" {shown}")), None);
+    assert_eq!(done.stdout_text(), "Revoked. No load is delivered under it any more.\n", "{shown}");
+    assert!(!file.exists());
+}
+
+#[test]
+fn a_named_file_follows_the_rules_of_the_coordinate() {
+    let scene = asked();
+    for command in ["status", "revoke"] {
+        for bad in ["c.json", "/a/../b", "/a/", "/"] {
+            let done = broker(&scene, &["consent", command, "--file", bad]);
+            assert_eq!((done.exit, done.stdout.len()), (Exit::Status(2), 0), "{command} {bad}");
+            let said = done.stderr_text();
+            assert!(said.starts_with("Error: [host_consent_coordinate_invalid] --file must"), "{said}");
+        }
+        for bad in [&["--file"][..], &["--file", "/a", "--file", "/b"], &["/a"]] {
+            assert_eq!(
+                broker(&scene, &[&["consent", command], bad].concat()).exit,
+                Exit::Status(2),
+                "{command} {bad:?}"
+            );
+        }
+    }
+    let hostile = scene.text("private/none\u{1b}[2J");
+    let done = broker(&scene, &["consent", "revoke", "--file", &hostile]).stdout_text();
+    assert!(done.contains("none\\u{1b}[2J") && !done.contains('\u{1b}'), "{done}");
+}
+
+#[test]
+fn a_second_project_does_not_replace_the_first_ones_consent_without_a_word() {
+    let scene = asked();
+    let first = request(&scene, &[], |_| {}, b"y\n");
+    assert!(first.exit == Exit::Status(0) && !first.screen.contains("Replaces"), "{}", first.screen);
+    scene.attach("second");
+    let second = scene.text("second");
+    let arguments = [&REQUEST[..], &["--cwd", &second]].concat();
+    let seen = answer(&scene.scratch, Program::Broker, &arguments, |_| {}, b"y\n");
+    let row = format!("  Replaces     ANOTHER root's consent: \"{HOST}\", \"{PROCESSOR}\"");
+    assert!(seen.exit == Exit::Status(0) && seen.screen.contains(&row), "{}", seen.screen);
+    assert!(seen.screen.contains("It replaced the consent that was in this file"), "{}", seen.screen);
+    // What the person was told must still be so when they answer.
+    let mut person = Person::sit_down(&scene.scratch, Program::Broker, &arguments, |_| {}, b"");
+    assert!(person.is_asked());
+    assert_eq!(broker(&scene, &["consent", "revoke"]).exit, Exit::Status(0));
+    person.type_keys(b"y\n");
+    assert_eq!(person.finish().exit, Exit::Status(2));
+    assert!(!scene.at(STORED).exists());
+}
+
+#[test]
+fn a_server_that_was_there_first_delivers_after_the_question_in_the_default_place() {
+    let scene = asked();
+    let start = |file: std::path::PathBuf| {
+        let mut command = scene.server_command("ws");
+        command.env("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE", file);
+        crate::support::command::Server::start(command)
+    };
+    let mut server = start(scene.at(STORED));
+    assert_eq!(load(&mut server, scene.at("ws")), Reply::refused("host_processing_consent_invalid"));
+    let mode = fs::metadata(scene.at("state/consent")).unwrap().permissions().mode() & 0o7777;
+    assert_eq!((mode, tree(&scene.at("state/consent")).len()), (0o700, 0));
+    assert_eq!(request(&scene, &[], |_| {}, b"y\n").exit, Exit::Status(0));
+    assert_eq!(load(&mut server, scene.at("ws")), delivered());
+    // No other place is made by a server.
+    for other in ["elsewhere/c.json", "state/other/c.json", "state/consent/deeper/c.json"] {
+        let mut server = start(scene.at(other));
+        assert_eq!(load(&mut server, scene.at("ws")), Reply::refused("host_processing_consent_required"), "{other}");
+        assert!(!scene.at(other).parent().unwrap().exists(), "{other}");
+    }
 }

@@ -514,3 +514,24 @@ fn a_hostile_record_is_refused_soon_and_changes_nothing() {
         assert_eq!(tree(&scene.at("ws")), before, "{label}");
     }
 }
+
+#[test]
+fn a_second_attachment_of_the_same_asset_is_pointed_out() {
+    let scene = Scene::new();
+    scene.scratch.directory("ws", 0o755);
+    let attach = || {
+        let done = run(scene.attach_command("ws"), None);
+        assert_eq!(done.exit, Exit::Status(0), "{}", done.stderr_text());
+        assert!(parse(&done.stdout).is_some(), "standard output stays one document");
+        done.stderr_text()
+    };
+    assert_eq!(attach(), "");
+    let first = scene.ids("ws").pop().unwrap();
+    let note = format!("Note: this asset is attached already as {first}; a task that fits both is asked about.\n");
+    assert_eq!(attach(), note);
+    for id in scene.ids("ws") {
+        let done = run(scene.owner(["disable", &id, "--cwd", &scene.text("ws")]), None);
+        assert_eq!(done.exit, Exit::Status(0), "{}", done.stderr_text());
+    }
+    assert_eq!(attach(), "", "one that is switched off is no rival");
+}

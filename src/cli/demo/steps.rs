@@ -117,10 +117,6 @@ impl Demo {
     }
 
     fn serve(&self, screen: &Screen) -> Result<Server, Failure> {
-        // A server binds the consent's directory at its start, so it is there before anything is allowed.
-        let directory = self.consent.split_last().map(|(directory, _)| directory).ok_or("no path")?;
-        crate::capability::private_file::make_private(&self.system, &directory)
-            .map_err(|_| "no private directory".to_owned())?;
         let mut server =
             Server::start(&self.workspace, self.variables()).map_err(failed("the server did not start"))?;
         let hello = Value::object([
