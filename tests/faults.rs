@@ -60,7 +60,8 @@ const TRIED: [&str; 11] =
 fn every_recipe_of_these_kinds_is_a_test_here_or_does_not_apply() {
     let recipes = fs::read_to_string(package().join("fixtures/faults/recipes.jsonl")).unwrap();
     let threats = fs::read_to_string(package().join("docs/threats.md")).unwrap();
-    let folders = ["tests/faults", "tests/sandbox", "tests/external_runtime"].map(|folder| fs::read_dir(package().join(folder)).unwrap());
+    let folders = ["tests/faults", "tests/sandbox", "tests/external_runtime"]
+        .map(|folder| fs::read_dir(package().join(folder)).unwrap());
     let sources: String =
         folders.into_iter().flatten().map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
     let mut missing = Vec::new();
