@@ -77,6 +77,8 @@ fn no_line_is_ever_cut_by_a_signal() {
         (1..40).for_each(|id| server.send(&place.load(id)));
         std::thread::sleep(Duration::from_millis(round * 4));
         real::signal(server.id(), Signal::TERM);
+        // Its input stays open until it ended: the end of the input would be another reason to end.
+        wait_until("the server's end", || !alive(server.id()));
         let ended = server.close();
         assert_eq!(ended.exit, Exit::Status(143));
         for line in ended.stdout_text().lines() {
@@ -116,6 +118,7 @@ fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
     std::thread::sleep(Duration::from_millis(50));
     assert!(delivered(&server.ask(&place.load(1))), "nohup means nohup");
     real::signal(server.id(), Signal::TERM);
+    wait_until("the server's end", || !alive(server.id()));
     assert_eq!(server.close().exit, Exit::Status(143));
 }
 
