@@ -38,7 +38,7 @@ pub fn question(draft: &ConsentDraft, standing: &Standing, details: bool) -> Str
     tail.extend(field("Destination", &plain(&facts.processor), LAST_ROWS, ""));
     tail.extend(warning(&facts.processor));
     let identity = format!("{}@{}", facts.asset_id, facts.asset_version);
-    let mut above = field("Calls itself", &quoted([&facts.asset_title]), 1, "");
+    let mut above = field("Asset title", &quoted([&facts.asset_title]), 1, "");
     above.extend(field("Asset", &plain(&identity), 1, ""));
     let below = [
         field("Workspace", &middle_cut(plain(facts.workspace.as_str())), 1, ""),

@@ -64,7 +64,7 @@ fn the_question_says_who_gets_what_where_and_for_how_long() {
     assert_eq!(
         text,
         "A host asks to receive a judgment asset of this workspace.\n\
-         \n  Calls itself \"Golden review\"\
+         \n  Asset title  \"Golden review\"\
          \n  Asset        kdna:golden:review@1.0.0\
          \n  Purpose      \"change-review\"\
          \n  Used for     \"review the pull request\"\

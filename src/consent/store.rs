@@ -3,7 +3,7 @@
 //! A server only reads, through the parent directory it held since its start. Replacing is one rename over the old
 //! document, so a reader sees the old one or the new one, whole; never neither, and never a copy beside it.
 
-use super::document::Consent;
+use super::document::{self, Consent};
 use crate::capability::private_file::{PrivateDirectory, PrivateFault, make_private};
 use crate::foundation::digest::{Digest, hex};
 use crate::foundation::json::read_strict;
@@ -203,10 +203,14 @@ impl<S: System> ConsentFile<S> {
         let _ = system.sync_directory(self.directory.handle());
     }
 
-    /// Removes the document durably; says whether one was there. Also ends one that is damaged or not private. Refuses
-    /// `consent_file_invalid` (it cannot be removed) and `revocation_not_durable`.
+    /// Removes the document durably; says whether one was there. Also ends one that is damaged or not private, an empty
+    /// file, and a link (never what it points at). Refuses `consent_file_invalid` (it cannot be removed, or is something
+    /// else than a consent: a mistyped name costs nobody a file) and `revocation_not_durable`.
     pub fn revoke(&self, system: &S) -> Result<bool, Refusal> {
         let directory = self.directory.handle();
+        if !self.may_end(system) {
+            return Err(Reason::ConsentFileInvalid.into());
+        }
         let was_there = match system.remove(directory, &self.name) {
             Ok(()) => true,
             Err(Fault::NotFound) => false,
@@ -215,6 +219,17 @@ impl<S: System> ConsentFile<S> {
         // Also when nothing was there: an earlier revocation may not have reached the disk.
         system.sync_directory(directory).map_err(|_| Reason::RevocationNotDurable)?;
         Ok(was_there)
+    }
+
+    /// Whether what stands at the name is a consent, however damaged, or nothing that anybody could miss.
+    fn may_end(&self, system: &S) -> bool {
+        let bytes = match system.open_file_in(self.directory.handle(), &self.name) {
+            Ok(file) => system.read(&file, limits::CONSENT_STATUS_BYTES),
+            Err(Fault::NotFound | Fault::Link) => return true,
+            Err(_) => return false,
+        };
+        let marker = document::DOCUMENT_TYPE.as_bytes();
+        bytes.is_ok_and(|bytes| bytes.is_empty() || bytes.windows(marker.len()).any(|window| window == marker))
     }
 }
 

@@ -402,6 +402,28 @@ fn status_and_revoke_say_what_is_there() {
     assert_eq!(tree(&scene.at("state/consent")).len(), 0);
 }
 
+/// A consent cut short.
+const DAMAGED: &[u8] = br#"{"document_type":"kdna.mcp.host-processing-consent","#;
+
+#[test]
+fn revoking_ends_a_consent_and_no_other_file() {
+    let scene = asked();
+    let diary = scene.scratch.file("private/diary", b"not a consent", 0o600);
+    fs::create_dir(scene.at("private/folder")).unwrap();
+    for name in ["private/diary", "private/folder"] {
+        let named =
+            run(scene.scratch.command(Program::Broker, ["consent", "revoke", "--file", &scene.text(name)]), None);
+        let mut command = scene.scratch.command(Program::Broker, ["consent", "revoke"]);
+        command.env("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE", scene.at(name));
+        for refused in [named, run(command, None)] {
+            assert_eq!((refused.exit, refused.stdout.len()), (Exit::Status(2), 0), "{name}");
+            assert!(refused.stderr_text().starts_with("Error: [host_consent_invalid] "), "{name}");
+        }
+    }
+    assert_eq!(fs::read(diary).unwrap(), b"not a consent");
+    assert!(scene.at("private/folder").is_dir());
+}
+
 #[test]
 fn a_document_that_is_not_private_is_not_read_but_can_be_revoked() {
     let scene = asked();
@@ -412,9 +434,9 @@ fn a_document_that_is_not_private_is_not_read_but_can_be_revoked() {
     };
     let victim = scene.scratch.file("victim", b"{}", 0o600);
     let stands: [(&str, Act); 4] = [
-        ("open", |scene| drop(scene.scratch.file("private/consent.json", b"{}", 0o644))),
+        ("open", |scene| drop(scene.scratch.file("private/consent.json", DAMAGED, 0o644))),
         ("link", |scene| symlink(scene.at("victim"), scene.consent_path()).unwrap()),
-        ("no JSON", |scene| drop(scene.scratch.file("private/consent.json", b"{", 0o600))),
+        ("no JSON", |scene| drop(scene.scratch.file("private/consent.json", DAMAGED, 0o600))),
         ("empty", |scene| drop(scene.scratch.file("private/consent.json", b"", 0o600))),
     ];
     for (label, stand) in stands {
