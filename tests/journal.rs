@@ -362,11 +362,27 @@ fn rows_that_this_process_wrote_are_missed_when_they_are_gone() {
     for _ in 0..3 {
         journal.append(&system, &draft(&system, Event::Started)).unwrap();
     }
-    let cut = rows(&bytes(&system))[..2].concat();
-    system.arrange(|world| world.set_content(SEGMENT, &cut)).unwrap();
-    assert!(verify(&cut).is_ok(), "nobody else can tell");
+    let whole = bytes(&system);
+    let other = machine();
+    let stranger = open(&other);
+    for _ in 0..3 {
+        stranger.append(&other, &draft(&other, Event::Withheld)).unwrap();
+    }
+    let replaced = bytes(&other);
+    assert_ne!(replaced, whole);
+    for (label, left) in [("cut", rows(&whole)[..2].concat()), ("emptied", Vec::new()), ("replaced", replaced)] {
+        system.arrange(|world| world.set_content(SEGMENT, &left)).unwrap();
+        assert!(verify(&left).is_ok(), "{label}: nobody else can tell");
+        let refusal = journal.append(&system, &draft(&system, Event::Started)).unwrap_err();
+        assert_eq!(refusal.reason(), Reason::JournalTorn, "{label}");
+        assert_eq!(bytes(&system), left, "{label}");
+    }
+    system.arrange(|world| world.remove(SEGMENT)).unwrap();
     let refusal = journal.append(&system, &draft(&system, Event::Started)).unwrap_err();
     assert_eq!(refusal.reason(), Reason::JournalTorn);
+    // One that is started anew begins again.
+    system.arrange(|world| world.remove(SEGMENT)).unwrap_or(());
+    assert_eq!(open(&system).append(&system, &draft(&system, Event::Started)), Ok(1));
 }
 
 #[test]
@@ -510,6 +526,8 @@ fn a_full_segment_is_followed_by_the_next_one_in_the_same_chain() {
     system.arrange(|world| world.remove(SEGMENT)).unwrap();
     let refusal = verify_directory(&system, &state(&system, &format!("{STATE}/journal"))).unwrap_err();
     assert_eq!(refusal.reason(), Reason::JournalTorn);
+    let refusal = open(&system).append(&system, &draft(&system, Event::Started)).unwrap_err();
+    assert_eq!(refusal.reason(), Reason::JournalTorn, "nor continued");
 }
 
 /// A state directory on the real system.

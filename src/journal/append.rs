@@ -85,15 +85,24 @@ impl<S: System> Journal<S> {
 
     /// The last segment, created if there is none, and its tail.
     fn end(&self, system: &S, known: Option<Known>) -> Result<(End<S>, Tail), Refusal> {
-        let last = names(system, &self.directory)?.into_iter().max();
-        let end = End::open(system, &self.directory, last.unwrap_or(1))?;
+        let mut segments = names(system, &self.directory)?;
+        segments.sort_unstable();
+        // A chain with a missing part is not continued.
+        if segments.iter().zip(SEGMENTS).any(|(found, expected)| *found != expected) {
+            return Err(Reason::JournalTorn.into());
+        }
+        let end = End::open(system, &self.directory, segments.last().copied().unwrap_or(1))?;
         let same = known.filter(|known| known.segment == end.segment && known.facts == end.facts);
         let tail = match same {
             Some(known) => known.tail,
             None => tail::read(system, &self.directory, &end.file, end.segment)?,
         };
-        // Rows that this process wrote are gone. (No row at all: the person moved the journal away.)
-        if tail.head.is_some() && known.is_some_and(|known| known.tail.sequence > tail.sequence) {
+        // Rows that this process wrote are gone, all of them or the last, or the last one was replaced.
+        let gone = known.is_some_and(|known| {
+            known.tail.sequence > tail.sequence
+                || (known.tail.sequence == tail.sequence && known.tail.head != tail.head)
+        });
+        if gone {
             return Err(Reason::JournalTorn.into());
         }
         Ok((end, tail))
