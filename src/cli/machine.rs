@@ -13,6 +13,7 @@ use crate::cli::outcome::Outcome;
 use crate::consent::document::Consent;
 use crate::consent::store::ConsentSource;
 use crate::delegate::Delegate;
+use crate::delegate::pin::PinnedRuntime;
 use crate::foundation::limits;
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::refusal::{Reason, Refusal};
@@ -81,17 +82,19 @@ pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
         Ok(_) => return Outcome::usage(USAGE),
         Err(text) => return Outcome::usage(&text),
     };
-    let findings = findings(&OsSystem::new(), &environment.settings);
+    let findings = findings(&OsSystem::new(), environment);
     let ready = findings.iter().all(|finding| finding.state != State::Missing);
     let outcome = if arguments.has("--json") { document(&findings, ready) } else { in_words(&findings, ready) };
     outcome.exiting(u8::from(!ready))
 }
 
-fn findings<S: System>(system: &S, settings: &Settings) -> Vec<Finding> {
+fn findings<S: System>(system: &S, environment: &Environment) -> Vec<Finding> {
+    let settings = &environment.settings;
     let mut found = vec![kernel()];
     // Nothing else can be looked at safely on a kernel without openat2.
     if found.iter().all(|finding| finding.state == State::Good) {
         found.extend(worker(system));
+        found.extend(environment.runtime_pins.as_deref().map(|coordinate| external_runtime(system, coordinate)));
         found.push(memory());
         found.push(homes(system, settings));
         found.extend(private_state(system, settings));
@@ -121,6 +124,14 @@ fn worker<S: System>(system: &S) -> Vec<Finding> {
             let remedy = "Start the broker where no other sandbox or container denies it Landlock, seccomp or /proc.";
             vec![missing("worker", fault.to_string(), remedy)]
         }
+    }
+}
+
+/// Whether the runtime that a server would start is still the one that was pinned; starts nothing.
+fn external_runtime<S: System>(system: &S, coordinate: &str) -> Finding {
+    match PinnedRuntime::open(system, coordinate) {
+        Ok(_) => good("external runtime", "it is as it was pinned; loads go to it"),
+        Err(refusal) => refused("external runtime", &refusal),
     }
 }
 

@@ -1,10 +1,11 @@
 //! `kdna-broker runtime pin`: records an external runtime as it is now, so that a server starts exactly it or nothing.
 //! Looks and reads; writes one document. Never runs what it pins.
 
-use crate::capability::private_file::make_private;
+use crate::capability::private_file::{PrivateFault, make_private};
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
 use crate::delegate::pin::{PinRequest, PinnedRuntime, RuntimePins, record};
+use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::system::System;
@@ -65,6 +66,12 @@ fn store<S: System>(system: &S, out: &AbsolutePath, pins: &RuntimePins) -> Resul
         return Err(Reason::PinsNotWritten.into());
     }
     let directory = make_private(system, &parent).map_err(|_| Reason::PinsNotWritten)?;
+    // What stands there is replaced only if it is an earlier pin: a mistyped name costs nobody a file.
+    match directory.read(system, name, limits::PINS_BYTES) {
+        Err(PrivateFault::Missing) => {}
+        Ok(bytes) if RuntimePins::read(&bytes).is_ok() => {}
+        _ => return Err(Reason::PinsNotWritten.into()),
+    }
     directory.replace(system, name, text.as_bytes()).map_err(|_| Reason::PinsNotWritten.into())
 }
 

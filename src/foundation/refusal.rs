@@ -235,7 +235,7 @@ catalogue! {
     PackageOpenToOthers = "package_open_to_others", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "Everybody may write to a file of the package: take that permission away (chmod -R o-w).";
     PackageEntryMissing = "package_entry_missing", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "--entry must name a regular file in the package, relative to it.";
     PinVersionsUnknown = "pin_versions_unknown", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "No package.json names a version: give --cli-version and --core-version.";
-    PinsNotWritten = "pins_not_written", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "--out must be a file in a directory of yours with mode 0700, outside the package.";
+    PinsNotWritten = "pins_not_written", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "--out must be a new file or an earlier pin, in a directory of yours with mode 0700, outside the package.";
 
     // --- authorization and consent (docs/contract/consent.md)
     AuthorizationFileInvalid = "authorization_file_invalid", AuthorizationSourceInvalid, AuthorizationSource, "The process authorization source is invalid.", "The password file must be a regular file of yours with mode 0600, outside the workspace.";
@@ -269,7 +269,7 @@ catalogue! {
     // --- journal, policy, delivery
     ManagedPolicyUnread = "managed_policy_unread", PolicyForbids, ManagedPolicy, "The managed policy of this machine does not allow the load.", "This version cannot read /etc/kdna-broker/policy.json, and never ignores it: ask whoever manages this machine.";
     JournalUnwritable = "journal_unwritable", JournalUnavailable, JournalOpen, "The journal cannot be written.", "A load that cannot be recorded is not delivered: free space, or make the state directory private and writable.";
-    JournalTorn = "journal_torn", JournalUnavailable, JournalOpen, "The journal cannot be continued.", "The last row is not complete or does not chain: keep the file for inspection and move it away.";
+    JournalTorn = "journal_torn", JournalUnavailable, JournalOpen, "The journal cannot be continued.", "A row or a segment is missing, damaged or does not chain: keep the files for inspection, move them away and start the server again.";
     OutcomeNotRecorded = "outcome_not_recorded", JournalUnavailable, Journal, "The journal cannot be written.", "The outcome could not be recorded; nothing was handed over.";
     ResultOverLimit = "result_over_limit", ResultTooLarge, Deliver, "The result is larger than one message may be (8 MiB).", "Request a smaller profile (index or compact).";
     CallCancelled = "call_cancelled", Cancelled, Deliver, "The call was cancelled.", "Nothing was handed over.";
@@ -337,7 +337,7 @@ catalogue! {
     ConsentCoordinate = "consent_coordinate", HostConsentCoordinateInvalid, Consent, "KDNA_MCP_HOST_PROCESSING_CONSENT_FILE must name one absolute regular-file path.", "Give an absolute path without '.', '..' or a trailing slash.";
     ConsentUsage = "consent_usage", HostConsentUsageInvalid, Consent, "The consent command cannot be understood.", "See 'kdna help' and 'kdna-broker help'.";
     ConsentFileInvalid = "consent_file_invalid", HostConsentInvalid, Consent, "The Host processing consent file must be one private regular file.", "Remove it or make it private (mode 0600).";
-    ConsentFileNotJson = "consent_file_not_json", HostConsentInvalid, Consent, "The Host processing consent document is not valid JSON.", "Remove it with 'kdna-broker consent revoke'.";
+    ConsentFileNotJson = "consent_file_not_json", HostConsentInvalid, Consent, "The Host processing consent document is not valid JSON.", "If it is a damaged consent, remove it with 'kdna-broker consent revoke --file PATH'.";
     ConsentDraftInvalid = "consent_draft_invalid", HostConsentDraftInvalid, Consent, "The Host consent request is invalid.", "Correct the named field.";
     ConsentDraftNeeded = "consent_draft_needed", HostConsentDraftRequired, Consent, "This version takes no consent draft; it derives the facts from the workspace.", "Use --from-workspace, or 'kdna-broker consent request'.";
     ConsentWorkspaceMissing = "consent_workspace_missing", HostConsentWorkspaceMissing, Consent, "No KDNA workspace attachment record was found from the current directory.", "Attach an asset first: 'kdna attach FILE --cwd . --role TEXT --applies-to TEXT'.";

@@ -1,7 +1,7 @@
 //! `kdna-broker runtime pin` records what is there, or says why it cannot be pinned; then nothing is written.
 
 use crate::stage::Stage;
-use crate::support::command::{Exit, Finished};
+use crate::support::command::{Exit, Finished, Program, run};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -93,9 +93,46 @@ fn a_package_that_cannot_be_bound_is_not_pinned() {
 fn pins_are_not_written_where_others_reach_them_or_into_the_package() {
     let stage = Stage::new();
     fs::set_permissions(stage.path("private"), fs::Permissions::from_mode(0o755)).unwrap();
-    refused(&stage, &stage.try_pin(PROGRAM, &stage.runtime(), "src/cli.js", &[]), "--out must be a file");
+    refused(
+        &stage,
+        &stage.try_pin(PROGRAM, &stage.runtime(), "src/cli.js", &[]),
+        "--out must be a new file or an earlier pin",
+    );
     let stage = Stage::new();
     fs::copy(stage.runtime().join("package.json"), stage.path("private/package.json")).unwrap();
     let done = stage.try_pin(PROGRAM, &stage.path("private"), "package.json", &["--core-version=1"]);
-    refused(&stage, &done, "--out must be a file");
+    refused(&stage, &done, "--out must be a new file or an earlier pin");
+}
+
+#[test]
+fn a_pin_replaces_no_other_file() {
+    let stage = Stage::new();
+    for other in [b"a diary".as_slice(), b"{}", b""] {
+        fs::write(stage.pins(), other).unwrap();
+        fs::set_permissions(stage.pins(), fs::Permissions::from_mode(0o600)).unwrap();
+        let done = stage.try_pin(PROGRAM, &stage.runtime(), "src/cli.js", &[]);
+        assert_eq!((done.exit, done.stdout.len()), (Exit::Status(2), 0), "{}", done.stderr_text());
+        assert!(done.stderr_text().contains("--out must be a new file or an earlier pin"), "{}", done.stderr_text());
+        assert_eq!(fs::read(stage.pins()).unwrap(), other);
+    }
+}
+
+#[test]
+fn the_doctor_looks_at_the_pinned_runtime() {
+    let stage = Stage::new();
+    let pinned = stage.try_pin(PROGRAM, &stage.runtime(), "src/cli.js", &[]);
+    assert_eq!(pinned.exit, Exit::Status(0), "{}", pinned.stderr_text());
+    let doctor = |pins: Option<&std::path::Path>| {
+        let mut command = stage.scratch.command(Program::Broker, ["doctor"]);
+        if let Some(pins) = pins {
+            command.env("KDNA_BROKER_RUNTIME_PINS", pins);
+        }
+        run(command, None).stdout_text()
+    };
+    assert!(!doctor(None).contains("external runtime"));
+    let good = doctor(Some(&stage.pins()));
+    assert!(good.contains("external runtime") && !good.contains("(runtime_"), "{good}");
+    fs::write(stage.runtime().join("src/cli.js"), "changed").unwrap();
+    let changed = doctor(Some(&stage.pins()));
+    assert!(changed.contains("external runtime") && changed != good, "{changed}");
 }
