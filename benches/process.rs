@@ -15,6 +15,7 @@
 
 #[path = "../tests/support/mod.rs"]
 mod support;
+mod timing;
 
 use kdna_broker::foundation::path::AbsolutePath;
 use kdna_broker::system::os::confine::{self, Level};
@@ -26,6 +27,7 @@ use std::time::{Duration, Instant};
 use support::command::{LIMIT, Program, Scratch, Server};
 use support::golden::{Case, Stage};
 use support::package;
+use timing::{at, times};
 
 const STARTS: usize = 50;
 const LOADS: usize = 200;
@@ -161,22 +163,6 @@ fn resident(server: &Server) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", server.id())).expect("its status");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
     line.trim().trim_end_matches(" kB").trim().parse().expect("a number")
-}
-
-fn times(count: usize, mut work: impl FnMut()) -> Vec<Duration> {
-    let one = |_| {
-        let begun = Instant::now();
-        work();
-        begun.elapsed()
-    };
-    let mut times: Vec<Duration> = (0..count).map(one).collect();
-    times.sort();
-    times
-}
-
-/// A percentile in milliseconds: the smallest value that at least that share of the sorted samples does not exceed.
-fn at(times: &[Duration], share: usize) -> f64 {
-    times[(times.len() * share).div_ceil(100) - 1].as_secs_f64() * 1000.0
 }
 
 fn row(name: &str, times: &[Duration]) {

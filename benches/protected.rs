@@ -15,14 +15,15 @@ mod asset_bytes;
 mod protect;
 #[path = "../tests/support/mod.rs"]
 mod support;
+mod timing;
 
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use kdna_broker::foundation::json::write::pretty;
 use kdna_broker::foundation::time::Timestamp;
 use kdna_broker::runtime::{self, InputKind, LoadProfile};
 use protect::{PASSWORD, asset, envelope, long_judgment};
-use std::time::{Duration, Instant};
 use support::command::{Exit, Program, Scratch, run};
+use timing::{at, times};
 
 const ROUNDS: usize = 7;
 const ARGON2ID: &str = "kdna.encryption.password";
@@ -83,14 +84,6 @@ fn through_the_command(what: &str, bytes: &[u8]) {
 
 fn row(what: &str, mut once: impl FnMut()) {
     once();
-    let mut times: Vec<Duration> = (0..ROUNDS)
-        .map(|_| {
-            let start = Instant::now();
-            once();
-            start.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
-    let at = |part: usize| times[(times.len() - 1) * part / 100].as_secs_f64() * 1000.0;
-    println!("{what:58} {:8.2} {:8.2}", at(50), at(95));
+    let times = times(ROUNDS, once);
+    println!("{what:58} {:8.2} {:8.2}", at(&times, 50), at(&times, 95));
 }

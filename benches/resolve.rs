@@ -12,6 +12,7 @@
 
 #[path = "../tests/support/mod.rs"]
 mod support;
+mod timing;
 
 use kdna_broker::foundation::digest::Digest;
 use kdna_broker::foundation::limits;
@@ -24,9 +25,9 @@ use kdna_broker::system::os::OsSystem;
 use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 use support::command::{Program, Scratch, run};
 use support::package;
+use timing::{at, times};
 
 const TASK: &str = "review the pull request";
 const TIMES: usize = 30;
@@ -37,17 +38,9 @@ fn main() {
     tasks();
 }
 
-fn row(name: &str, times: usize, mut work: impl FnMut()) {
-    let mut taken: Vec<Duration> = (0..times)
-        .map(|_| {
-            let start = Instant::now();
-            work();
-            start.elapsed()
-        })
-        .collect();
-    taken.sort_unstable();
-    let milliseconds = |time: &Duration| time.as_secs_f64() * 1000.0;
-    println!("{name:58} {:9.3} {:9.3}", milliseconds(&taken[times / 2]), milliseconds(taken.last().unwrap()));
+fn row(name: &str, count: usize, work: impl FnMut()) {
+    let taken = times(count, work);
+    println!("{name:58} {:9.3} {:9.3}", at(&taken, 50), at(&taken, 100));
 }
 
 /// The fixture with other times in its directory: another digest, the same content.

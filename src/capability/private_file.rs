@@ -109,20 +109,30 @@ impl<S: System> PrivateDirectory<S> {
     /// failure before the rename the old one stands and no temporary remains.
     pub fn replace(&self, system: &S, name: &str, bytes: &[u8]) -> Result<(), PrivateFault> {
         self.assert_unchanged(system)?;
-        let mut random = [0; 8];
-        system.random(&mut random)?;
-        let temporary = format!(".tmp-{}", hex(&random));
-        let file = system.create_file(&self.directory, &temporary, 0o600)?;
+        self.rename_over(system, &temporary_name(system, ".tmp")?, name, bytes)?;
+        Ok(system.sync_directory(&self.directory)?)
+    }
+
+    /// One exclusive temporary, written and synced, renamed over the target; on a failure no temporary remains. That the
+    /// rename is durable is the caller's to see to.
+    pub fn rename_over(&self, system: &S, temporary: &str, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+        let file = system.create_file(&self.directory, temporary, 0o600)?;
         let written = system
             .write(&file, bytes)
             .and_then(|()| system.sync_file(&file))
-            .and_then(|()| system.rename(&self.directory, &temporary, name));
+            .and_then(|()| system.rename(&self.directory, temporary, name));
         if written.is_err() {
-            let _ = system.remove(&self.directory, &temporary);
+            let _ = system.remove(&self.directory, temporary);
         }
-        written?;
-        Ok(system.sync_directory(&self.directory)?)
+        written
     }
+}
+
+/// A name that nobody else uses.
+pub fn temporary_name<S: System>(system: &S, stem: &str) -> Result<String, Fault> {
+    let mut random = [0; 8];
+    system.random(&mut random)?;
+    Ok(format!("{stem}-{}", hex(&random)))
 }
 
 /// Reads a held file under the private-file rule: 1 to `limit` bytes.

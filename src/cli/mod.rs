@@ -51,6 +51,12 @@ pub fn worker_entry() {
     worker::serve_if_asked();
 }
 
+/// Whether this process was started with exactly this one argument.
+fn is_only_argument(flag: &str) -> bool {
+    let mut words = std::env::args_os().skip(1);
+    words.next().is_some_and(|word| word == flag) && words.next().is_none()
+}
+
 /// What both executables run: dispatches on the name it was started by. Any name but `kdna` is the broker.
 pub fn main_entry() -> ExitCode {
     worker_entry();

@@ -1,6 +1,7 @@
 //! The shim of an external runtime: confines itself, says how, takes the command line, and becomes the pinned interpreter.
 //! What follows on standard input (a task, a password) is left there for the interpreter: the shim never reads it.
 
+use super::is_only_argument;
 use crate::foundation::json::read_strict;
 use crate::system::Observe;
 use crate::system::os::{OsSystem, external, worker_io};
@@ -13,8 +14,7 @@ const FAILED: i32 = 1;
 
 /// If this process was started as a shim: become the interpreter, or exit.
 pub(crate) fn serve_if_asked() {
-    let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == FLAG) && words.next().is_none() {
+    if is_only_argument(FLAG) {
         std::process::exit(serve());
     }
 }
@@ -23,18 +23,7 @@ fn serve() -> i32 {
     let Some(parent) = worker_io::parent_id() else { return FAILED };
     // The broker starts a shim in `/` exactly when it gives it no directory to read beneath.
     let readable = OsSystem::new().working_directory().is_ok_and(|path| !path.is_filesystem_root());
-    let programs = match external::confine(readable, None, parent) {
-        Ok((level, programs)) => {
-            if worker_io::ready(level).is_err() {
-                return FAILED;
-            }
-            programs
-        }
-        Err(measure) => {
-            let _ = worker_io::refused(measure);
-            return FAILED;
-        }
-    };
+    let Some(programs) = worker_io::report(external::confine(readable, None, parent)) else { return FAILED };
     let words = worker_io::receive_request().ok().and_then(|request| command_line(&request));
     let Some(words) = words else { return FAILED };
     external::become_interpreter(&programs.interpreter, &words)

@@ -4,6 +4,7 @@
 //!
 //! Exit: what the public command would exit with. Standard error: at most one word, the closed code of a failure.
 
+use super::is_only_argument;
 use crate::delegate::contract::{LoadRequest, PlanRequest, Request, ResolveRequest};
 use crate::foundation::digest::Digest;
 use crate::foundation::json::write;
@@ -19,8 +20,7 @@ pub(crate) const FLAG: &str = "--runtime-worker";
 
 /// If this process was started as a worker: serve and exit.
 pub(crate) fn serve_if_asked() {
-    let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == FLAG) && words.next().is_none() {
+    if is_only_argument(FLAG) {
         std::process::exit(serve());
     }
 }
@@ -30,17 +30,8 @@ fn serve() -> i32 {
     let Some(parent) = worker_io::parent_id() else { return FAILED };
     // The broker starts a worker in `/` exactly when it gives it no directory to read beneath.
     let readable = OsSystem::confined().working_directory().is_ok_and(|path| !path.is_filesystem_root());
-    match confine::confine(readable, None, parent) {
-        Ok(level) => {
-            if worker_io::ready(level).is_err() {
-                return FAILED;
-            }
-        }
-        Err(measure) => {
-            let _ = worker_io::refused(measure);
-            return FAILED;
-        }
-    }
+    let confined = confine::confine(readable, None, parent).map(|level| (level, ()));
+    let Some(()) = worker_io::report(confined) else { return FAILED };
     let Ok(input) = worker_io::receive() else { return FAILED };
     let Some(request) = Request::read(&input.request) else { return FAILED };
     let bytes = match input.sealed.as_ref().map(|sealed| worker_io::read_sealed(sealed, limits::SNAPSHOT_BYTES)) {

@@ -4,8 +4,8 @@
 //! document, so a reader sees the old one or the new one, whole; never neither, and never a copy beside it.
 
 use super::document::{self, Consent};
-use crate::capability::private_file::{PrivateDirectory, PrivateFault, make_private};
-use crate::foundation::digest::{Digest, hex};
+use crate::capability::private_file::{PrivateDirectory, PrivateFault, make_private, temporary_name};
+use crate::foundation::digest::Digest;
 use crate::foundation::json::read_strict;
 use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
@@ -178,21 +178,9 @@ impl<S: System> ConsentFile<S> {
         Ok(digest)
     }
 
-    /// One exclusive temporary, written and synced, renamed over the target.
     fn replace(&self, system: &S, bytes: &[u8]) -> Result<(), Fault> {
-        let mut random = [0; 8];
-        system.random(&mut random)?;
-        let temporary = format!(".host-processing-consent.tmp-{}", hex(&random));
-        let directory = self.directory.handle();
-        let file = system.create_file(directory, &temporary, 0o600)?;
-        let written = system
-            .write(&file, bytes)
-            .and_then(|()| system.sync_file(&file))
-            .and_then(|()| system.rename(directory, &temporary, &self.name));
-        if written.is_err() {
-            let _ = system.remove(directory, &temporary);
-        }
-        written
+        let temporary = temporary_name(system, ".host-processing-consent.tmp")?;
+        self.directory.rename_over(system, &temporary, &self.name, bytes)
     }
 
     fn put_back(&self, system: &S, before: Option<&[u8]>) {

@@ -3,7 +3,7 @@
 
 use super::row::{Event, OperationId, Place, RowDraft, draw, is_install_id};
 use super::tail::{self, Known, Tail};
-use super::verify::names;
+use super::verify::segments;
 use super::{DIRECTORY, INSTALL_FILE, LOCK_FILE, SEGMENTS, segment_name};
 use crate::capability::private_file::{PrivateDirectory, PrivateFault, judge, make_private};
 use crate::foundation::digest::Digest;
@@ -85,13 +85,13 @@ impl<S: System> Journal<S> {
 
     /// The last segment, created if there is none, and its tail.
     fn end(&self, system: &S, known: Option<Known>) -> Result<(End<S>, Tail), Refusal> {
-        let mut segments = names(system, &self.directory)?;
-        segments.sort_unstable();
+        let segments = segments(system, &self.directory)?;
+        let last = segments.last().copied().unwrap_or(0);
         // A chain with a missing part is not continued.
-        if segments.iter().zip(SEGMENTS).any(|(found, expected)| *found != expected) {
+        if segments.into_iter().ne(1..=last) {
             return Err(Reason::JournalTorn.into());
         }
-        let end = End::open(system, &self.directory, segments.last().copied().unwrap_or(1))?;
+        let end = End::open(system, &self.directory, last.max(1))?;
         let same = known.filter(|known| known.segment == end.segment && known.facts == end.facts);
         let tail = match same {
             Some(known) => known.tail,
@@ -184,15 +184,7 @@ fn write_install_id<S: System>(system: &S, directory: &PrivateDirectory<S>) -> R
         Ok(()) | Err(Fault::NotFound) => {}
         Err(fault) => return Err(unwritable(fault)),
     }
-    let file = system.create_file(handle, TEMPORARY, 0o600).map_err(unwritable)?;
-    let written = system
-        .write(&file, format!("{id}\n").as_bytes())
-        .and_then(|()| system.sync_file(&file))
-        .and_then(|()| system.rename(handle, TEMPORARY, INSTALL_FILE));
-    if let Err(fault) = written {
-        let _ = system.remove(handle, TEMPORARY);
-        return Err(unwritable(fault));
-    }
+    directory.rename_over(system, TEMPORARY, INSTALL_FILE, format!("{id}\n").as_bytes()).map_err(unwritable)?;
     system.sync_directory(handle).map_err(unwritable)?;
     Ok(id)
 }

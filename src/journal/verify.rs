@@ -127,9 +127,7 @@ pub fn verify_directory<S: System>(
     // So that no append is seen half done. What cannot be locked (a copy on a read-only disk) is verified all the same.
     let _lock = hold_lock(system, directory).ok();
     let mut verifier = Verifier::new();
-    let mut numbers: Vec<u32> = names(system, directory)?;
-    numbers.sort_unstable();
-    for (number, expected) in numbers.into_iter().zip(1..) {
+    for (number, expected) in segments(system, directory)?.into_iter().zip(1..) {
         if number != expected {
             return Err(Reason::JournalTorn.into());
         }
@@ -140,10 +138,12 @@ pub fn verify_directory<S: System>(
     Ok(Ok(verifier.finish()))
 }
 
-/// The numbers of the segments there are, in no order.
-pub(super) fn names<S: System>(system: &S, directory: &PrivateDirectory<S>) -> Result<Vec<u32>, Refusal> {
+/// The numbers of the segments there are, in their order.
+pub(super) fn segments<S: System>(system: &S, directory: &PrivateDirectory<S>) -> Result<Vec<u32>, Refusal> {
     let names = system.list(directory.handle()).map_err(|_| Reason::JournalUnwritable)?;
-    Ok(names.iter().filter_map(|name| segment_number(name)).collect())
+    let mut numbers: Vec<u32> = names.iter().filter_map(|name| segment_number(name)).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
 }
 
 /// The bytes of a segment, which may be empty.

@@ -15,6 +15,9 @@ mod unspaced;
 mod verify;
 mod vocabulary;
 
+#[cfg(test)]
+mod testing;
+
 pub use verify::{Inspector, NotAnAsset};
 
 use crate::capability::workspace::{self, RecordBytes};

@@ -99,14 +99,11 @@ impl Patterns {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::resolver::testing::draws;
 
     #[test]
     fn it_says_what_looking_for_each_word_says() {
-        let mut state = 5_u32;
-        let mut next = |bound: u32| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 16) % bound
-        };
+        let mut next = draws(5);
         let mut held = 0;
         for _ in 0..2_000 {
             let mut word = |shortest: u32, longest: u32| -> String {

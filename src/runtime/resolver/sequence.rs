@@ -131,14 +131,11 @@ pub(super) fn characters(text: &str) -> impl Iterator<Item = u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::resolver::testing::draws;
 
     #[test]
     fn it_finds_what_a_search_finds_and_where() {
-        let mut state = 11_u32;
-        let mut next = |bound: u32| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 16) % bound
-        };
+        let mut next = draws(11);
         let mut found = 0;
         for _ in 0..2_000 {
             let letters = 1 + next(3);

@@ -89,6 +89,7 @@ fn beginning(token: &str) -> Vec<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::resolver::testing::draws;
 
     fn compared_one_by_one(task: &[String], token: &str) -> bool {
         is_long(token)
@@ -101,11 +102,7 @@ mod tests {
     #[test]
     fn it_says_what_comparing_one_by_one_says() {
         let letters = ['a', '写', '𠮷', '𠮸'];
-        let mut state = 7_u32;
-        let mut next = |bound: u32| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 16) % bound
-        };
+        let mut next = draws(7);
         let mut near = 0;
         for _ in 0..20_000 {
             let mut word = || -> String {

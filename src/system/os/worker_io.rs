@@ -37,6 +37,17 @@ pub fn parent_id() -> Option<u32> {
     u32::try_from(peer.pid.as_raw_pid()).ok()
 }
 
+/// Tells the broker how the confinement went. `None`: a measure failed, or nobody listens; the worker must end now.
+pub fn report<T>(confined: Result<(Level, T), &'static str>) -> Option<T> {
+    match confined {
+        Ok((level, held)) => ready(level).ok().map(|()| held),
+        Err(measure) => {
+            let _ = refused(measure);
+            None
+        }
+    }
+}
+
 /// Tells the broker that the sandbox stands. Only now does it send anything.
 pub fn ready(level: Level) -> Result<(), Fault> {
     say(&format!("READY {} {}\n", level.landlock, u8::from(level.seccomp)))

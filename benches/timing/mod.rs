@@ -1,0 +1,20 @@
+//! How the measurements take and read their times.
+
+use std::time::{Duration, Instant};
+
+/// The times of so many runs, sorted.
+pub(crate) fn times(count: usize, mut work: impl FnMut()) -> Vec<Duration> {
+    let one = |_| {
+        let begun = Instant::now();
+        work();
+        begun.elapsed()
+    };
+    let mut times: Vec<Duration> = (0..count).map(one).collect();
+    times.sort();
+    times
+}
+
+/// A percentile in milliseconds: the smallest value that at least that share of the sorted samples does not exceed.
+pub(crate) fn at(times: &[Duration], share: usize) -> f64 {
+    times[(times.len() * share).div_ceil(100) - 1].as_secs_f64() * 1000.0
+}
