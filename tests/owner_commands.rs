@@ -13,6 +13,8 @@
 mod asking;
 #[path = "owner_commands/attaching.rs"]
 mod attaching;
+#[path = "owner_commands/keeping.rs"]
+mod keeping;
 #[path = "owner_commands/person.rs"]
 mod person;
 #[path = "owner_commands/recorded.rs"]

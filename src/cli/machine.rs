@@ -11,6 +11,7 @@ use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
 use crate::cli::outcome::Outcome;
 use crate::consent::document::Consent;
+use crate::consent::managed;
 use crate::consent::store::ConsentSource;
 use crate::delegate::Delegate;
 use crate::delegate::pin::PinnedRuntime;
@@ -200,9 +201,13 @@ fn journal<S: System>(system: &S, state: &AbsolutePath) -> Finding {
 }
 
 fn policy<S: System>(system: &S) -> Finding {
-    match AbsolutePath::parse(MANAGED_POLICY).map(|path| system.look(&path)) {
-        Ok(Err(Fault::NotFound | Fault::WrongKind)) => good("policy", "no managed policy narrows what is allowed"),
-        _ => refused("policy", &Reason::ManagedPolicyUnread.into()),
+    match managed::look(system) {
+        Ok(None) => good("policy", "no managed policy narrows what is allowed"),
+        Ok(Some(policy)) => {
+            let says = format!("{MANAGED_POLICY} ({}) narrows what is allowed", policy.digest());
+            note("policy", says, "What it forbids is refused with policy_forbids: ask whoever manages this machine.")
+        }
+        Err(refusal) => refused("policy", &refusal),
     }
 }
 

@@ -4,8 +4,12 @@
 //! one reader ([`document`]) and one comparison ([`binding`]). Nothing here asks, starts or delivers anything.
 
 pub mod binding;
+pub mod cooldown;
 pub mod document;
 pub mod draft;
+pub mod host_draft;
+pub mod ledger;
+pub mod managed;
 pub mod prompt;
 #[cfg(test)]
 mod prompt_tests;

@@ -82,6 +82,8 @@ pub(crate) fn settings() -> Settings {
         workspace_root: Some(ROOT.into()),
         host_id: Some("golden-host".into()),
         consent_file: Some(CONSENT_PATH.into()),
+        consent_directory: None,
+        require_ledger: false,
         authorization_file: None,
         state_directory: Some("/state".into()),
         home: Some("/home/person".into()),
