@@ -1,7 +1,7 @@
 //! One approval: record and LoadPlan → draft → question → answer → stored consent. The only way by which a consent comes
 //! to be; the facts come from the workspace and the asset, never from whoever asks.
 
-use crate::broker::asking::Asker;
+use crate::broker::asking::{About, Asker};
 use crate::broker::stored;
 use crate::broker::subject::Subject;
 use crate::capability::private_file;
@@ -147,7 +147,7 @@ impl<S: System> Question<S> {
         let file = place.file_for(&self.subject.coordinates(self.draft.as_facts()));
         // Looked at first: nobody is asked for what could not be stored, and nothing is made for what is declined.
         judge_place(system, &file, &self.subject)?;
-        let asker = Asker::admit(system, &self.state, self.draft.as_facts())?;
+        let asker = Asker::admit(system, &self.state, About::consent(self.draft.as_facts()))?;
         if !prompt::fits(&self.draft, system.window().unwrap_or(prompt::SMALLEST)) {
             return Err(Reason::ConsentWindowTooSmall.into());
         }

@@ -7,6 +7,7 @@ use crate::consent::cooldown::{self, Patience};
 use crate::consent::draft::DraftFacts;
 use crate::foundation::digest::Digest;
 use crate::foundation::path::AbsolutePath;
+use crate::foundation::record::Attachment;
 use crate::foundation::refusal::{Reason, Refusal, Stage};
 use crate::journal::{AskedBy, Event, Journal, OperationId, RowDraft};
 use crate::system::{Ancestor, System};
@@ -14,25 +15,42 @@ use crate::system::{Ancestor, System};
 /// Commands below which nobody is asked: what runs there is a host's, or serves one.
 const HOSTS_COMMANDS: [&str; 2] = ["mcp", "launch"];
 
+/// What a question is about, as the journal names it.
+#[derive(Clone, Copy)]
+pub(super) struct About<'a> {
+    attachment_id: &'a str,
+    asset_digest: Digest,
+    destination: Option<(&'a str, &'a str)>,
+}
+
+impl<'a> About<'a> {
+    /// A consent.
+    pub(super) fn consent(facts: &'a DraftFacts) -> Self {
+        let destination = Some((facts.host_id.as_str(), facts.processor.as_str()));
+        Self { attachment_id: &facts.attachment_id, asset_digest: facts.asset_digest, destination }
+    }
+
+    /// An attachment.
+    pub(super) fn attachment(attachment: &'a Attachment) -> Self {
+        Self { attachment_id: &attachment.id, asset_digest: attachment.asset.digest, destination: None }
+    }
+}
+
 /// Somebody who may ask now.
 pub(super) struct Asker<'a> {
     state: &'a AbsolutePath,
-    facts: &'a DraftFacts,
+    about: About<'a>,
     asked_by: AskedBy,
 }
 
 impl<'a> Asker<'a> {
     /// Refuses `consent_asker_unknown`, `consent_asked_by_host`, `consent_asked_too_often`, and a state directory in which
     /// the answer could not be recorded. Makes nothing, except that a refusal is recorded.
-    pub(super) fn admit<S: System>(
-        system: &S,
-        state: &'a AbsolutePath,
-        facts: &'a DraftFacts,
-    ) -> Result<Self, Refusal> {
+    pub(super) fn admit<S: System>(system: &S, state: &'a AbsolutePath, about: About<'a>) -> Result<Self, Refusal> {
         private_file::judge_place(system, state).map_err(|_| Reason::StateInsecure)?;
         let ancestors = system.ancestors().map_err(|_| Reason::ConsentAskerUnknown)?;
         let programs = ancestors.iter().map(|ancestor| ancestor.name.as_str());
-        let asker = Self { state, facts, asked_by: AskedBy::new(system.session(), programs) };
+        let asker = Self { state, about, asked_by: AskedBy::new(system.session(), programs) };
         if ancestors.iter().any(is_hosts) {
             return Err(asker.refuse(system, Reason::ConsentAskedByHost));
         }
@@ -58,9 +76,29 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Records an allowance, before it is in force. What cannot be recorded is not allowed: `journal_unavailable`.
+    /// The same for another part of the same question.
+    pub(super) fn about(&self, about: About<'a>) -> Self {
+        Self { state: self.state, about, asked_by: self.asked_by.clone() }
+    }
+
+    /// Records a consent that was allowed, before it is in force. What cannot be recorded is not allowed:
+    /// `journal_unavailable`.
     pub(super) fn allowed<S: System>(&self, system: &S, consent: Digest) -> Result<(), Refusal> {
-        self.record(system, Event::Allowed, |row| row.stage(Stage::Consent).consent(consent))?;
+        self.yes(system, Event::Allowed, |row| row.stage(Stage::Consent).consent(consent))
+    }
+
+    /// Records another yes, before it is in force.
+    pub(super) fn answered<S: System>(&self, system: &S, event: Event) -> Result<(), Refusal> {
+        self.yes(system, event, |row| row.stage(Stage::Consent))
+    }
+
+    fn yes<S: System>(
+        &self,
+        system: &S,
+        event: Event,
+        complete: impl FnOnce(RowDraft) -> RowDraft,
+    ) -> Result<(), Refusal> {
+        self.record(system, event, complete)?;
         if let Ok(state) = PrivateDirectory::open(system, self.state) {
             cooldown::allowed(system, &state);
         }
@@ -80,12 +118,13 @@ impl<'a> Asker<'a> {
     ) -> Result<(), Refusal> {
         let state = state::open_state(system, self.state)?;
         let journal = Journal::open(system, &state)?;
-        let row = RowDraft::new(&OperationId::draw(system)?, event)
-            .attachment(&self.facts.attachment_id)?
-            .asset(self.facts.asset_digest)
-            .host(&self.facts.host_id)?
-            .processor(&self.facts.processor)?
+        let mut row = RowDraft::new(&OperationId::draw(system)?, event)
+            .attachment(self.about.attachment_id)?
+            .asset(self.about.asset_digest)
             .asked_by(self.asked_by.clone());
+        if let Some((host_id, processor)) = self.about.destination {
+            row = row.host(host_id)?.processor(processor)?;
+        }
         journal.append(system, &complete(row)).map(drop)
     }
 }

@@ -1,5 +1,6 @@
 //! Floor 4: the load sequence as a table, and the three operations that hosts may ask for.
 
+pub mod adopting;
 mod adoption;
 pub mod approval;
 mod asking;

@@ -153,7 +153,7 @@ fn share(wishes: &[(&str, Vec<String>, String)], rows: usize) -> (Vec<String>, u
 }
 
 /// A label and its text, wrapped to at most `limit` rows; what does not fit ends in `…` and `cut`.
-fn field(label: &str, tokens: &[String], limit: usize, cut: &str) -> Vec<String> {
+pub(super) fn field(label: &str, tokens: &[String], limit: usize, cut: &str) -> Vec<String> {
     let mut rows = vec![format!("{:INDENT$}", format!("  {label}"))];
     let mut used = 0;
     let mark = format!("… {cut}");
@@ -184,13 +184,13 @@ fn cells_of(tokens: &[String]) -> usize {
 }
 
 /// Text as pieces that stay together: one character, or the escape that stands for it.
-fn plain(text: &str) -> Vec<String> {
+pub(super) fn plain(text: &str) -> Vec<String> {
     let mut buffer = [0; 4];
     collapse_whitespace(text).chars().map(|character| display(character.encode_utf8(&mut buffer), 1)).collect()
 }
 
 /// Texts in quotes, separated by commas. A quote inside is escaped, so none can end early.
-fn quoted<'a>(texts: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+pub(super) fn quoted<'a>(texts: impl IntoIterator<Item = &'a String>) -> Vec<String> {
     let mut tokens = Vec::new();
     for (at, text) in texts.into_iter().enumerate() {
         if tokens.len() > FIELD_ROWS * CELLS {
@@ -204,7 +204,7 @@ fn quoted<'a>(texts: impl IntoIterator<Item = &'a String>) -> Vec<String> {
     tokens
 }
 
-fn list(phrases: &[String], none: &str) -> Vec<String> {
+pub(super) fn list(phrases: &[String], none: &str) -> Vec<String> {
     if phrases.is_empty() { plain(none) } else { quoted(phrases) }
 }
 
@@ -213,7 +213,7 @@ fn in_all(phrases: &[String]) -> String {
 }
 
 /// A long path keeps its beginning and its end, which say most.
-fn middle_cut(tokens: Vec<String>) -> Vec<String> {
+pub(super) fn middle_cut(tokens: Vec<String>) -> Vec<String> {
     if cells_of(&tokens) <= CELLS {
         return tokens;
     }

@@ -73,7 +73,8 @@ impl<S: System> Journal<S> {
         let (end, tail) = self.end(system, *known)?;
         let sequence = tail.sequence.checked_add(1).ok_or(Reason::JournalUnwritable)?;
         // A clock that went back writes no earlier time: the last row's is the latest of all.
-        let at = tail.at.map_or(system.now(), |latest| latest.max(system.now()));
+        let now = system.now();
+        let at = tail.at.map_or(now, |latest| latest.max(now));
         let place = Place {
             sequence,
             event_id: &draw(system, "evt_")?,
