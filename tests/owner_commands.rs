@@ -13,6 +13,8 @@
 mod asking;
 #[path = "owner_commands/attaching.rs"]
 mod attaching;
+#[path = "owner_commands/deciding.rs"]
+mod deciding;
 #[path = "owner_commands/keeping.rs"]
 mod keeping;
 #[path = "owner_commands/person.rs"]
@@ -21,4 +23,6 @@ mod person;
 mod recorded;
 #[path = "owner_commands/scene.rs"]
 mod scene;
+#[path = "owner_commands/screens.rs"]
+mod screens;
 mod support;
