@@ -26,3 +26,5 @@ mod scene;
 #[path = "owner_commands/screens.rs"]
 mod screens;
 mod support;
+#[path = "owner_commands/typed.rs"]
+mod typed;

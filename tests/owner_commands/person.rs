@@ -57,6 +57,13 @@ impl Person {
         typed_ahead: &[u8],
         window: Option<(u16, u16)>,
     ) -> Self {
+        let mut command = scratch.command(program, std::iter::once(&"--on-terminal").chain(arguments));
+        arrange(&mut command);
+        Self::start(command, typed_ahead, window)
+    }
+
+    /// Starts a command as it is; it, or what it starts, takes the terminal.
+    pub(crate) fn start(mut command: Command, typed_ahead: &[u8], window: Option<(u16, u16)>) -> Self {
         let (master, path) = open_pseudo_terminal().expect("a pseudo-terminal");
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let other = rustix::fs::open(path, flags, Mode::empty()).expect("its other end");
@@ -66,8 +73,6 @@ impl Person {
             tcsetwinsize(&terminal, size).expect("a window's size");
         }
         terminal.write_all(typed_ahead).expect("typing");
-        let mut command = scratch.command(program, std::iter::once(&"--on-terminal").chain(arguments));
-        arrange(&mut command);
         let end = || Stdio::from(other.try_clone().expect("one more end"));
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().expect("the program starts");
         let (send, screen) = channel();
