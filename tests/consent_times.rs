@@ -250,7 +250,8 @@ fn a_managed_policy_narrows_by_each_of_its_members() {
 
 #[test]
 fn a_managed_policy_that_is_not_roots_alone_allows_nothing() {
-    let bads: [(&str, fn(&mut World)); 7] = [
+    type Bad = (&'static str, fn(&mut World));
+    let bads: [Bad; 7] = [
         ("another owner", |world| world.set_owner(POLICY_PATH, 1000).unwrap()),
         ("written by its group", |world| world.set_mode(POLICY_PATH, 0o664).unwrap()),
         ("written by all", |world| world.set_mode(POLICY_PATH, 0o646).unwrap()),

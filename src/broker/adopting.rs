@@ -81,7 +81,7 @@ pub fn adopt<S: System>(
     workspace.assert_unchanged(system)?;
     let state = state::open_state(system, request.state)?;
     for entry in &entries {
-        asker.about(About::attachment(entry)).answered(system, Event::Adopted)?;
+        asker.about(About::attachment(entry)).answered(system, Event::Attached)?;
         let digest = entry.entry_digest().ok_or(Reason::Internal)?;
         Ledger::approve(system, &state, &Key::new(&workspace.root, &entry.id), digest)?;
     }

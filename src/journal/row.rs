@@ -70,7 +70,7 @@ pub enum Event {
     /// A person took a consent back.
     Revoked,
     /// A person approved an attachment that came with its workspace.
-    Adopted,
+    Attached,
 }
 
 impl Event {
@@ -84,11 +84,11 @@ impl Event {
         Event::Allowed,
         Event::Declined,
         Event::Revoked,
-        Event::Adopted,
+        Event::Attached,
     ];
 
     /// Words that later versions may write; verified, never written here.
-    pub const RESERVED: [&str; 5] = ["stopped", "asked", "attached", "recovered", "checkpoint"];
+    pub const RESERVED: [&str; 4] = ["stopped", "asked", "recovered", "checkpoint"];
 
     /// The word in the row.
     pub const fn as_str(self) -> &'static str {
@@ -101,7 +101,7 @@ impl Event {
             Event::Allowed => "allowed",
             Event::Declined => "declined",
             Event::Revoked => "revoked",
-            Event::Adopted => "adopted",
+            Event::Attached => "attached",
         }
     }
 }

@@ -116,20 +116,6 @@ fn bind_parse_before_trust() {
 }
 
 #[test]
-fn bind_rug_pull_tools() {
-    use kdna_broker::delegate::pin::PinnedRuntime;
-    // The embedded runtime is this executable, held by descriptor; an external one is held to its pins. Here: pins that
-    // are exchanged after somebody granted them. tests/external_runtime/binding.rs changes each of the files.
-    let scene = Scene::new();
-    let system = kdna_broker::system::os::OsSystem::new();
-    for (name, content) in [("absent", None), ("private/pins.json", Some("{}"))] {
-        content.into_iter().for_each(|content| drop(scene.scratch.file(name, content, 0o600)));
-        let refusal = PinnedRuntime::open(&system, &scene.text(name)).map(drop).unwrap_err();
-        assert_eq!(refusal.code().as_str(), "runtime_binding_invalid");
-    }
-}
-
-#[test]
 fn bind_second_path_skips_checks() {
     let (scene, mut server) = allowed();
     let text = fs::read_to_string(scene.consent_path()).unwrap();

@@ -83,7 +83,9 @@ fn a_reader_that_loops_during_ten_thousand_rotations_never_sees_a_missing_or_par
             }
             seen
         });
-        (1..=ROTATIONS).for_each(|number| drop(file.install(system, &document(number)).unwrap()));
+        for number in 1..=ROTATIONS {
+            file.install(system, &document(number)).unwrap();
+        }
         over.store(true, Ordering::SeqCst);
         assert!(plain.join().unwrap() > 0 && careful.join().unwrap() > 0);
     });
@@ -132,9 +134,9 @@ fn killing_at_every_step_leaves_the_old_document_or_the_new_one() {
         }
         assert_eq!(ended.signal(), Some(9), "before call {call}");
         if found == document(1) {
-            old += 1
+            old += 1;
         } else {
-            new += 1
+            new += 1;
         }
         // What was left beside it is nobody's document, and the next rotation works.
         file.install(&OsSystem::new(), &document(3)).unwrap();

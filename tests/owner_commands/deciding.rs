@@ -519,7 +519,7 @@ fn where_the_ledger_is_required_only_what_was_approved_here_is_loaded() {
     assert_eq!(load(&mut server, cloned.at("ws")), Reply::refused("attachment_not_approved_here"));
     let seen = adopt(b"y\n");
     assert_eq!((seen.exit, seen.was_asked()), (Exit::Status(0), true), "{}", seen.screen);
-    assert!(rows(&cloned).last().unwrap().contains("\"event\":\"adopted\""));
+    assert!(rows(&cloned).last().unwrap().contains("\"event\":\"attached\""));
     let again = adopt(b"y\n");
     assert_eq!((again.exit, again.was_asked()), (Exit::Status(0), false), "once is enough: {}", again.screen);
     allow(&cloned, "ws", &[]);

@@ -1,6 +1,8 @@
 //! A person at a terminal, played: starts one of the executables on a pseudo-terminal of its own, waits for its question
 //! and types an answer. Always with a time limit.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 use crate::support::command::{Exit, LIMIT, Program, Scratch};
 use kdna_broker::system::os::pty::open_pseudo_terminal;
 use rustix::fs::{Mode, OFlags};
