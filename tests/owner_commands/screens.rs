@@ -4,7 +4,7 @@
 //! difference before committing it.
 
 use crate::person::{Person, answer};
-use crate::scene::{HOST, PROCESSOR, Scene};
+use crate::scene::{HOST, PROCESSOR, Scene, has_setsid};
 use crate::support::command::{Exit, Program, run};
 use crate::support::package;
 use crate::support::tree::tree;
@@ -181,21 +181,14 @@ fn whatever_ends_the_question_the_terminal_has_its_settings_back_and_nothing_is_
 #[test]
 fn nobody_is_asked_from_the_background() {
     let scene = with_record("Review", &["review the pull request"]);
-    if Command::new("setsid").arg("--version").output().is_err() {
-        println!("skipped: no setsid here");
+    if !has_setsid() {
         return;
     }
     let cwd = scene.text("ws");
     let arguments = arguments(&cwd, PROCESSOR);
     // A shell with job control puts the command into a group of its own, which is not the terminal's.
     let background = |command: &mut Command| {
-        let script = "set -m; \"$0\" \"$@\" </dev/tty & wait $!";
-        let words: Vec<_> = command.get_args().skip(1).map(ToOwned::to_owned).collect();
-        let mut shell = Command::new("setsid");
-        shell.args(["--ctty", "--wait", "/bin/sh", "-c", script]).arg(command.get_program()).args(words);
-        shell.current_dir(scene.at("")).env_clear();
-        shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
-        *command = shell;
+        *command = scene.on_terminal(command, "set -m; \"$0\" \"$@\" </dev/tty & wait $!");
     };
     let seen = answer(&scene.scratch, Program::Broker, &arguments, background, b"y\n");
     assert_eq!((seen.exit, seen.was_asked()), (Exit::Status(11), false), "{}", seen.screen);
