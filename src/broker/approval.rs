@@ -112,18 +112,26 @@ impl<S: System> Question<S> {
         let subject = Subject::find(system, request)?;
         let plan = stored::verify_with(system, delegate, &subject.workspace, &subject.attachment.asset)?;
         subject.check_ledger(system, request)?;
-        let now = system.now();
-        let expires_at = match request.schema {
-            Schema::Timed => request.lifetime.map(|lifetime| later(now, lifetime)),
-            Schema::Plain => None,
-        };
-        if let Some(policy) = managed::look(system)? {
-            policy.allows_destination(request.host_id, request.processor)?;
-            policy.allows_asset(subject.attachment.asset.digest)?;
-            policy.allows_lifetime(now, expires_at)?;
-        }
+        let expires_at = Self::end_within_policy(system, request, &subject)?;
         let draft = ConsentDraft::new(facts(request, &subject, &plan, expires_at)?)?;
         Ok(Self { draft, subject, schema: request.schema, state: request.state.clone() })
+    }
+
+    /// The end that an allowance given now would have: the one asked for, else the latest that the managed policy allows.
+    fn end_within_policy(
+        system: &S,
+        request: &ApprovalRequest<'_>,
+        subject: &Subject<S>,
+    ) -> Result<Option<Timestamp>, Refusal> {
+        let now = system.now();
+        let is_timed = request.schema == Schema::Timed;
+        let wished = request.lifetime.filter(|_| is_timed).map(|lifetime| later(now, lifetime));
+        let Some(policy) = managed::look(system)? else { return Ok(wished) };
+        policy.allows_destination(request.host_id, request.processor)?;
+        policy.allows_asset(subject.attachment.asset.digest)?;
+        let end = wished.or_else(|| policy.end_of(now).filter(|_| is_timed));
+        policy.allows_lifetime(now, end)?;
+        Ok(end)
     }
 
     /// Whether a host's own draft says exactly what the facts say. Refuses `consent_draft_mismatch`.

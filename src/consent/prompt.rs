@@ -58,6 +58,12 @@ fn decision(facts: &DraftFacts) -> Vec<String> {
     tail
 }
 
+/// Whether a window of these rows and columns shows a whole text at once.
+pub fn holds(text: &str, (rows, columns): (u16, u16)) -> bool {
+    let columns = usize::from(columns).max(1);
+    text.split('\n').map(|row| cells(row).div_ceil(columns).max(1)).sum::<usize>() <= usize::from(rows)
+}
+
 /// Whether a window of these rows and columns shows host, destination and question at once.
 pub fn fits(draft: &ConsentDraft, (rows, columns): (u16, u16)) -> bool {
     let columns = usize::from(columns).max(1);
