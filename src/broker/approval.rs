@@ -175,9 +175,21 @@ impl<S: System> Question<S> {
         let bytes = self.draft.document(self.schema, document::nonce(random), issued_at);
         let target = ConsentFile::create(system, &file)?;
         asker.allowed(system, Digest::of(&bytes))?;
-        let replaced = matches!(standing, Standing::Consent(_));
         let consent = target.install(system, &bytes).inspect_err(|refusal| asker.not_stored(system, refusal))?;
+        let replaced = match &standing {
+            Standing::Consent(old) => self.forget(system, old),
+            _ => false,
+        };
         Ok(Approval::Allowed { consent, replaced, file })
+    }
+
+    /// A copy of what was replaced allows nothing either. That it could not be remembered changes no answer: the document
+    /// itself is gone.
+    fn forget(&self, system: &S, old: &Consent) -> bool {
+        if let Ok(state) = state::open_state(system, &self.state) {
+            let _ = Ledger::revoke(system, &state, old.digest());
+        }
+        true
     }
 
     /// What the person was told is still so, and what would be replaced is what they were told of.
