@@ -95,6 +95,7 @@ pub enum Approval {
 pub struct Question<S: System> {
     draft: ConsentDraft,
     subject: Subject<S>,
+    approved_here: bool,
     schema: Schema,
     state: AbsolutePath,
 }
@@ -111,10 +112,11 @@ impl<S: System> Question<S> {
     pub fn prepare_with(system: &S, delegate: &Delegate<S>, request: &ApprovalRequest<'_>) -> Result<Self, Refusal> {
         let subject = Subject::find(system, request)?;
         let plan = stored::verify_with(system, delegate, &subject.workspace, &subject.attachment.asset)?;
-        subject.check_ledger(system, request)?;
+        let ledger = subject.check_ledger(system, request)?;
         let expires_at = Self::end_within_policy(system, request, &subject)?;
         let draft = ConsentDraft::new(facts(request, &subject, &plan, expires_at)?)?;
-        Ok(Self { draft, subject, schema: request.schema, state: request.state.clone() })
+        let approved_here = ledger.check(&subject.key(), draft.as_facts().entry_digest).is_ok();
+        Ok(Self { draft, subject, approved_here, schema: request.schema, state: request.state.clone() })
     }
 
     /// The end that an allowance given now would have: the one asked for, else the latest that the managed policy allows.
@@ -141,7 +143,8 @@ impl<S: System> Question<S> {
 
     /// The text that the person sees, where this stands at the place of the consent.
     pub fn text(&self, standing: &Standing, details: bool) -> String {
-        prompt::shown(&self.draft, standing, details)
+        let above = prompt::Above { standing: standing.clone(), approved_here: self.approved_here, details };
+        prompt::shown(&self.draft, &above)
     }
 
     /// The facts that the consent will bind.
