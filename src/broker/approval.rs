@@ -16,7 +16,7 @@ use crate::foundation::digest::Digest;
 use crate::foundation::json::read_strict;
 use crate::foundation::limits;
 use crate::foundation::load_plan::LoadPlan;
-use crate::foundation::path::{AbsolutePath, RelativePath};
+use crate::foundation::path::AbsolutePath;
 use crate::foundation::record::{Attachment, Record};
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::system::{Cancel, Kind, NoTerminal, System};
@@ -77,8 +77,7 @@ impl<S: System> Question<S> {
     pub fn prepare_with(system: &S, delegate: &Delegate<S>, request: &ApprovalRequest<'_>) -> Result<Self, Refusal> {
         let workspace =
             workspace::locate(system, request.cwd, None, request.home)?.ok_or(Reason::ConsentWorkspaceMissing)?;
-        let here = RelativePath::default();
-        let record = workspace::read_record(system, &workspace.directory, &here).map_err(|_| Reason::RecordUnsafe)?;
+        let record = workspace::settled_record(system, &workspace.directory).map_err(|_| Reason::RecordUnsafe)?;
         let attachment = choose(&Record::read(&record.bytes)?, request.attachment)?;
         let plan = stored::verify_with(system, delegate, &workspace, &attachment.asset)?;
         let host_root = host_root(system, request, &workspace)?;
@@ -107,7 +106,7 @@ impl<S: System> Question<S> {
             Ok(answer) if !prompt::allows(&answer) => return Ok(Approval::Declined),
             Ok(_) => {}
         }
-        let now = workspace::read_record(system, &self.workspace.directory, &RelativePath::default());
+        let now = workspace::settled_record(system, &self.workspace.directory);
         // What would be replaced must be what the person was told.
         if now.map(|now| now.digest) != Ok(self.record.digest) || Standing::at(system, file) != standing {
             return Err(Reason::ApprovalDrift.into());

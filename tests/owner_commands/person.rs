@@ -2,9 +2,7 @@
 //! and types an answer. Always with a time limit.
 
 use crate::support::command::{Exit, LIMIT, Program, Scratch};
-use kdna_broker::system::os::pty::open_pseudo_terminal;
-use rustix::fs::{Mode, OFlags};
-use std::fs::File;
+use kdna_broker::system::os::pty::{PersonsEnd, open_pair};
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -15,7 +13,7 @@ const PROMPT: &str = "[y/N] ";
 
 /// A command on a terminal of its own.
 pub(crate) struct Person {
-    terminal: Option<File>,
+    terminal: Option<PersonsEnd>,
     screen: Receiver<Vec<u8>>,
     shown: Vec<u8>,
     child: Child,
@@ -43,20 +41,16 @@ impl Person {
         arrange: impl FnOnce(&mut Command),
         typed_ahead: &[u8],
     ) -> Self {
-        let (master, path) = open_pseudo_terminal().expect("a pseudo-terminal");
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let other = rustix::fs::open(path, flags, Mode::empty()).expect("its other end");
-        let mut terminal = File::from(master);
+        let (mut terminal, other) = open_pair().expect("a pseudo-terminal");
         terminal.write_all(typed_ahead).expect("typing");
         let mut command = scratch.command(program, std::iter::once(&"--on-terminal").chain(arguments));
         arrange(&mut command);
         let end = || Stdio::from(other.try_clone().expect("one more end"));
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().expect("the program starts");
         let (send, screen) = channel();
-        let mut reader = terminal.try_clone().expect("one more end");
+        let mut reader = terminal.second().expect("one more end");
         std::thread::spawn(move || {
             let mut step = [0; 4096];
-            // The read fails when the last process has let go of the terminal.
             while let Ok(count @ 1..) = reader.read(&mut step) {
                 if send.send(step[..count].to_vec()).is_err() {
                     break;
