@@ -30,7 +30,7 @@ const fn options(flags: &'static [&'static str], values: &'static [&'static str]
 }
 
 const NOT_PACKAGED: &str = "An explicit regular packaged .kdna file is required.";
-const NOT_CONTAINER: &str = "Target is not a KDNA container or source directory.";
+pub(crate) const NOT_CONTAINER: &str = "Target is not a KDNA container or source directory.";
 const PASSWORD_ARGUMENT: &str =
     "--password is not supported because it exposes secrets in process arguments. Use --password-stdin.";
 
@@ -114,15 +114,25 @@ pub(crate) fn validate<S: System>(system: &S, words: &[String]) -> Result<Outcom
 
 /// A LoadPlan of a file that was opened for another command (`attach`), as the worker prints it.
 pub(crate) fn plan_of<S: System>(system: &S, sealed: &S::Sealed) -> Result<ChildReport, Refusal> {
-    Delegate::embedded().run_sealed(system, Request::PlanLoad(PlanRequest::default()), sealed, b"", &Cancel::new())
+    in_worker(system, Request::PlanLoad(PlanRequest::default()), sealed)
 }
 
 /// Any request over sealed bytes without an input.
 pub(crate) fn in_worker<S: System>(system: &S, request: Request, sealed: &S::Sealed) -> Result<ChildReport, Refusal> {
-    Delegate::embedded().run_sealed(system, request, sealed, b"", &Cancel::new())
+    in_worker_with(system, request, sealed, b"")
 }
 
-fn refuse_password_argument(words: &[String]) -> Result<(), Outcome> {
+/// The same with an input: the password.
+pub(crate) fn in_worker_with<S: System>(
+    system: &S,
+    request: Request,
+    sealed: &S::Sealed,
+    input: &[u8],
+) -> Result<ChildReport, Refusal> {
+    Delegate::embedded().run_sealed(system, request, sealed, input, &Cancel::new())
+}
+
+pub(crate) fn refuse_password_argument(words: &[String]) -> Result<(), Outcome> {
     let given = words.iter().any(|word| word == "--password" || word.starts_with("--password="));
     if given { Err(Outcome::usage(PASSWORD_ARGUMENT)) } else { Ok(()) }
 }
@@ -148,7 +158,11 @@ fn entitlement_status(arguments: &Arguments) -> Result<Option<String>, Outcome> 
     }
 }
 
-fn seal_packaged<S: System>(system: &S, file: &str, irregular: &str) -> Result<(S::Sealed, AbsolutePath), Outcome> {
+pub(crate) fn seal_packaged<S: System>(
+    system: &S,
+    file: &str,
+    irregular: &str,
+) -> Result<(S::Sealed, AbsolutePath), Outcome> {
     named(system, file, irregular).map(|named| (named.sealed, named.path))
 }
 
@@ -203,7 +217,7 @@ fn refuse_remote(plan: &ChildReport, arguments: &Arguments) -> Result<(), Outcom
 }
 
 /// The password from standard input, read to its end; what counts of it says [`Secret::new`].
-fn read_password<S: System>(system: &S) -> Result<Secret, Outcome> {
+pub(crate) fn read_password<S: System>(system: &S) -> Result<Secret, Outcome> {
     let mut input = Waiting(std::io::stdin().lock());
     if input.0.is_terminal() {
         return Err(Outcome::usage("--password-stdin requires the password to be piped in on stdin."));
@@ -218,12 +232,15 @@ fn read_password<S: System>(system: &S) -> Result<Secret, Outcome> {
             Err(_) => return Err(Outcome::usage("Password input could not be read.")),
         }
     }
-    Secret::new(buffer, filled).map_err(|fault| {
-        Outcome::usage(match fault {
-            PasswordFault::Empty => "Password input is empty.",
-            PasswordFault::TooLarge => "Password input exceeds the size limit.",
-            PasswordFault::NotUtf8 => "Password input must be strict UTF-8.",
-        })
+    Secret::new(buffer, filled).map_err(refused_password)
+}
+
+/// The recorded text for what is no password.
+pub(crate) fn refused_password(fault: PasswordFault) -> Outcome {
+    Outcome::usage(match fault {
+        PasswordFault::Empty => "Password input is empty.",
+        PasswordFault::TooLarge => "Password input exceeds the size limit.",
+        PasswordFault::NotUtf8 => "Password input must be strict UTF-8.",
     })
 }
 
@@ -234,7 +251,7 @@ fn run<S: System>(
     input: &[u8],
     unrecognised: &str,
 ) -> Result<Outcome, Outcome> {
-    let report = Delegate::embedded().run_sealed(system, request, sealed, input, &Cancel::new())?;
+    let report = in_worker_with(system, request, sealed, input)?;
     Ok(judge(&report, unrecognised))
 }
 

@@ -32,6 +32,9 @@ kdna: judgment assets attached to one project
                          Run every gate and list the problems.
   pack SOURCE_DIR FILE.kdna [--force]
                          Make an asset from kdna.json, payload.json (or payload.kdnab) and attachments/.
+  protect SOURCE_DIR|FILE.kdna FILE.kdna [--password-stdin] [--force]
+                         Make the password-protected form of a directory or an asset. The password is typed twice, or piped
+                         in. Only the payload is encrypted: kdna.json and attachments stay readable.
   host-consent [--json] [--status | --revoke | --from-workspace --host ID --processor NAME [--profile P]]
                          The recorded consent command; 'kdna-broker consent' says more.
 

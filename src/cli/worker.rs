@@ -11,8 +11,9 @@ use crate::foundation::json::write;
 use crate::foundation::limits;
 use crate::foundation::value::Value;
 use crate::runtime::resolver::{self, Inspector, NotAnAsset, Selection, TaskSource};
+use crate::runtime::writer::{self, Argon2id, Fresh, ProtectFault};
 use crate::runtime::{self, EntitlementStatus, InputKind, LoadProfile, PlanInput, RuntimeFault};
-use crate::system::Observe;
+use crate::system::{Observe, System as _};
 use crate::system::os::{OsSystem, confine, worker_io};
 
 /// The one argument of a worker.
@@ -39,7 +40,10 @@ fn serve() -> i32 {
         Some(Err(_)) => return FAILED,
         None => Vec::new(),
     };
-    finish(answer(&request, &bytes, &input.input))
+    match &request {
+        Request::Protect => finish_protecting(protect(&bytes, &input.input)),
+        request => finish(answer(request, &bytes, &input.input)),
+    }
 }
 
 /// The status of a failure without a document.
@@ -65,7 +69,7 @@ fn answer(request: &Request, bytes: &[u8], input: &[u8]) -> Reply {
             let plan = plan.as_ref().map(plan_input);
             runtime::validate(bytes, plan.as_ref()).map(|(document, exit)| (document, i32::from(exit))).map_err(failure)
         }
-        Request::Resolve(_) => Err((None, FAILED)),
+        Request::Resolve(_) | Request::Protect => Err((None, FAILED)),
     }
 }
 
@@ -117,6 +121,24 @@ fn resolve(request: &ResolveRequest, task: &[u8]) -> Reply {
     resolver::resolve(&system, &directory, &order, &Embedded)
         .map(|document| (document, 0))
         .map_err(|_| (None, UNRECOGNISED))
+}
+
+/// The protected form of an asset, whose secret part is drawn here and nowhere else.
+fn protect(bytes: &[u8], password: &[u8]) -> Result<Vec<u8>, ProtectFault> {
+    let fresh = Fresh::draw(|random| OsSystem::confined().random(random)).map_err(|_| ProtectFault::NotLoadable)?;
+    writer::protect(bytes, password, &fresh, Argon2id::WRITTEN)
+}
+
+/// The one reply that is no document: the asset's bytes.
+fn finish_protecting(protected: Result<Vec<u8>, ProtectFault>) -> i32 {
+    match protected {
+        Ok(bytes) if worker_io::write_output(&bytes).is_ok() => 0,
+        Ok(_) => FAILED,
+        Err(fault) => {
+            let _ = worker_io::write_error(fault.word().as_bytes());
+            FAILED
+        }
+    }
 }
 
 /// The selection's digests, as digests.

@@ -21,6 +21,9 @@ pub enum Request {
     Inspect,
     /// Run the gates; with a plan where the request says so.
     Validate(Option<PlanRequest>),
+    /// Make the protected form of the given bytes; the password is the input, and the reply is no document but the
+    /// asset's bytes.
+    Protect,
 }
 
 /// One task against one workspace, which lies below the directory that the worker may read.
@@ -81,6 +84,7 @@ impl Request {
             Request::Load(_) => "load",
             Request::Inspect => "inspect",
             Request::Validate(_) => "validate",
+            Request::Protect => "protect",
         }
     }
 
@@ -90,7 +94,7 @@ impl Request {
             Request::Resolve(request) => request.details(),
             Request::PlanLoad(request) | Request::Validate(Some(request)) => request.details(),
             Request::Load(request) => request.details(),
-            Request::Inspect | Request::Validate(None) => Value::Null,
+            Request::Inspect | Request::Validate(None) | Request::Protect => Value::Null,
         };
         let document = Value::object([("command", Value::from(self.command())), ("details", details)]);
         write::compact(&document).unwrap_or_default().into_bytes()
@@ -105,6 +109,7 @@ impl Request {
             "plan-load" => Some(Request::PlanLoad(PlanRequest::from_details(details)?)),
             "load" => Some(Request::Load(LoadRequest::from_details(details)?)),
             "inspect" => Some(Request::Inspect),
+            "protect" => Some(Request::Protect),
             "validate" if details.is_null() => Some(Request::Validate(None)),
             "validate" => Some(Request::Validate(Some(PlanRequest::from_details(details)?))),
             _ => None,
@@ -235,6 +240,7 @@ mod tests {
                 snapshot: RelativePath::parse("x"),
             }),
             Request::Inspect,
+            Request::Protect,
             Request::Validate(None),
             Request::Validate(Some(PlanRequest::default())),
         ];

@@ -16,7 +16,7 @@ pub(super) fn command_line(pins: &RuntimePins, request: &Request) -> Option<Vec<
         Request::Resolve(request) => resolve(request),
         Request::PlanLoad(request) => plan(request)?,
         Request::Load(request) => load(request)?,
-        Request::Inspect | Request::Validate(_) => return None,
+        Request::Inspect | Request::Validate(_) | Request::Protect => return None,
     });
     let words = words.into_iter().map(Value::from).collect();
     write::compact(&Value::Array(words)).ok().map(String::into_bytes)
