@@ -39,11 +39,7 @@ pub(crate) fn pack<S: System>(system: &S, words: &[String]) -> Result<Outcome, O
 }
 
 /// The asset of an authoring directory, judged by nobody yet, and how many entries it has.
-pub(super) fn packed_source<S: System>(
-    system: &S,
-    source: &str,
-    target: &Target,
-) -> Result<(Vec<u8>, usize), Outcome> {
+pub(super) fn packed_source<S: System>(system: &S, source: &str, target: &Target) -> Result<(Vec<u8>, usize), Outcome> {
     let directory = named_directory(system, source)
         .map_err(|_| Outcome::usage(&format!("Not a directory: {}", display(source, NAME_SHOWN))))?;
     target.demand_outside(system, &directory)?;

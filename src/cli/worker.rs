@@ -13,8 +13,8 @@ use crate::foundation::value::Value;
 use crate::runtime::resolver::{self, Inspector, NotAnAsset, Selection, TaskSource};
 use crate::runtime::writer::{self, Argon2id, Fresh, ProtectFault};
 use crate::runtime::{self, EntitlementStatus, InputKind, LoadProfile, PlanInput, RuntimeFault};
-use crate::system::{Observe, System as _};
 use crate::system::os::{OsSystem, confine, worker_io};
+use crate::system::{Observe, System as _};
 
 /// The one argument of a worker.
 pub(crate) const FLAG: &str = "--runtime-worker";

@@ -9,8 +9,8 @@ mod pack;
 mod protect;
 mod zip;
 
-pub use cbor::payload_cbor;
 pub use crate::runtime::envelope::{Argon2id, Fresh};
+pub use cbor::payload_cbor;
 pub use pack::{Parts, Payload, pack};
 pub use protect::{ProtectFault, protect};
 pub use zip::container;

@@ -105,7 +105,9 @@ fn protected(manifest: &Value) -> Value {
     change(&mut manifest, "payload", |payload| drop(payload.insert("encrypted", true)));
     manifest.insert("access", "licensed");
     change(&mut manifest, "entitlement", |entitlement| {
-        for (key, value) in [("profile", Value::from("password")), ("offline", true.into()), ("revocable", false.into())] {
+        for (key, value) in
+            [("profile", Value::from("password")), ("offline", true.into()), ("revocable", false.into())]
+        {
             entitlement.insert(key, value);
         }
     });
