@@ -12,18 +12,23 @@ use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::Refusal;
+use crate::foundation::switches::Switches;
 use crate::foundation::text::display;
 use crate::system::os::streams::Waiting;
 use crate::system::{Cancel, ChildReport, Fault, Kind, System};
 use std::io::{IsTerminal as _, Read as _};
 
-const PLAN: Options = options(&["--has-password", "--json"], &["--entitlement-status"]);
+/// Options that switch on what the base profile does not know.
+const SIGNATURES: &str = "--signatures";
+const MINIMAL: &str = "--minimal";
+const PLAN: Options = options(&["--has-password", "--json", SIGNATURES, MINIMAL], &["--entitlement-status"]);
 const LOAD: Options = options(
-    &["--password-stdin", "--has-password"],
+    &["--password-stdin", "--has-password", SIGNATURES, MINIMAL],
     &["--profile", "--as", "--entitlement-status", "--remote-server", "--task", "--context", "--mode"],
 );
-const INSPECT: Options = options(&["--json"], &[]);
-const VALIDATE: Options = options(&["--runtime", "--has-password", "--json"], &["--entitlement-status"]);
+const INSPECT: Options = options(&["--json", SIGNATURES, MINIMAL], &[]);
+const VALIDATE: Options =
+    options(&["--runtime", "--has-password", "--json", SIGNATURES, MINIMAL], &["--entitlement-status"]);
 
 const fn options(flags: &'static [&'static str], values: &'static [&'static str]) -> Options {
     Options { flags, values, repeatable: &[], flags_once: true }
@@ -57,7 +62,9 @@ pub(crate) fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, O
     )?;
     let (sealed, _) = seal_packaged(system, file, NOT_PACKAGED)?;
     // Bytes that are no container speak before the options do, so the worker plans first.
-    let probe = plan_of(system, &sealed)?;
+    let switches = switches(&arguments);
+    let probe = PlanRequest { switches, ..PlanRequest::default() };
+    let probe = in_worker(system, Request::PlanLoad(probe), &sealed)?;
     if probe.exit == 2 {
         return Err(Outcome::usage(NOT_PACKAGED));
     }
@@ -83,6 +90,7 @@ pub(crate) fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, O
         entitlement_status,
         loaded_at: system.now(),
         snapshot: None,
+        switches,
     });
     run(system, request, &sealed, password, NOT_PACKAGED)
 }
@@ -92,11 +100,12 @@ pub(crate) fn inspect<S: System>(system: &S, words: &[String]) -> Result<Outcome
     let arguments = INSPECT.parse(words).map_err(|text| Outcome::usage(&text))?;
     let file = one_file(&arguments, "Usage: kdna inspect <file.kdna|source-dir>")?;
     let Named { sealed, digest, size, .. } = named(system, file, NOT_CONTAINER)?;
-    let outcome = run(system, Request::Inspect, &sealed, b"", NOT_CONTAINER)?;
+    let switches = switches(&arguments);
+    let outcome = run(system, Request::Inspect(switches), &sealed, b"", NOT_CONTAINER)?;
     if outcome.exit != 0 || arguments.has("--json") || !std::io::stdout().is_terminal() {
         return Ok(outcome);
     }
-    let card = super::card::card(system, &sealed, digest, size, outcome.output.as_bytes());
+    let card = super::card::card(system, &sealed, digest, size, outcome.output.as_bytes(), switches);
     Ok(card.map_or(outcome, |output| Outcome { output, ..Outcome::default() }))
 }
 
@@ -108,13 +117,13 @@ pub(crate) fn validate<S: System>(system: &S, words: &[String]) -> Result<Outcom
         "Usage: kdna validate <file.kdna|source-dir> [--runtime] [--has-password] [--entitlement-status <status>]",
     )?;
     let (sealed, path) = seal_packaged(system, file, NOT_CONTAINER)?;
-    let plan = if arguments.has("--runtime") { Some(plan_request(&arguments, Some(&path))?) } else { None };
-    run(system, Request::Validate(plan), &sealed, b"", NOT_CONTAINER)
-}
-
-/// A LoadPlan of a file that was opened for another command (`attach`), as the worker prints it.
-pub(crate) fn plan_of<S: System>(system: &S, sealed: &S::Sealed) -> Result<ChildReport, Refusal> {
-    in_worker(system, Request::PlanLoad(PlanRequest::default()), sealed)
+    let planned = arguments.has("--runtime");
+    let plan = if planned {
+        plan_request(&arguments, Some(&path))?
+    } else {
+        PlanRequest { switches: switches(&arguments), ..PlanRequest::default() }
+    };
+    run(system, Request::Validate { plan, planned }, &sealed, b"", NOT_CONTAINER)
 }
 
 /// Any request over sealed bytes without an input.
@@ -141,12 +150,17 @@ fn one_file<'a>(arguments: &'a Arguments, usage: &str) -> Result<&'a str, Outcom
     arguments.only_positional().ok_or_else(|| Outcome::usage(usage))
 }
 
+fn switches(arguments: &Arguments) -> Switches {
+    Switches { signatures: arguments.has(SIGNATURES), minimal: arguments.has(MINIMAL) }
+}
+
 fn plan_request(arguments: &Arguments, path: Option<&AbsolutePath>) -> Result<PlanRequest, Outcome> {
     Ok(PlanRequest {
         source_path: path.map(|path| path.as_str().to_owned()),
         has_password: arguments.has("--has-password"),
         entitlement_status: entitlement_status(arguments)?,
         snapshot: None,
+        switches: switches(arguments),
     })
 }
 

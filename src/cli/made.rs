@@ -8,6 +8,7 @@ use crate::foundation::digest::{Digest, hex};
 use crate::foundation::json::read_strict;
 use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
+use crate::foundation::switches::Switches;
 use crate::foundation::text::display;
 use crate::foundation::value::Value;
 use crate::system::{ChildReport, Fault, System};
@@ -148,7 +149,7 @@ fn write<S: System>(system: &S, file: &S::File, bytes: &[u8]) -> Result<S::Seale
 /// Every gate, and for an asset that may be loaded now also the load itself, which compares declared digests. Gives the
 /// LoadPlan.
 pub(super) fn judge<S: System>(system: &S, sealed: &S::Sealed) -> Result<Value, Outcome> {
-    let report = in_worker(system, Request::Validate(Some(PlanRequest::default())), sealed)?;
+    let report = in_worker(system, Request::Validate { plan: PlanRequest::default(), planned: true }, sealed)?;
     if report.exit == UNRECOGNISED {
         return Err(Outcome::usage(NOT_CONTAINER));
     }
@@ -171,6 +172,7 @@ pub(super) fn full_load<S: System>(system: &S, password: bool) -> Request {
         entitlement_status: None,
         loaded_at: system.now(),
         snapshot: None,
+        switches: Switches::NONE,
     })
 }
 
