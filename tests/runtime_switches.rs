@@ -267,13 +267,14 @@ fn no_byte_of_a_signed_asset_can_be_another() {
     }
 }
 
+const FAILED: &str = "KDNA_INTEGRITY_SIGNATURE_FAILED";
+
 #[test]
 fn what_is_no_signature_is_refused_with_its_problem() {
     let signed = Entries::small().signed(7);
     let honest = String::from_utf8(signed.get("signature.kdsig").to_vec()).unwrap();
     let other_key = hex(SigningKey::from_bytes(&[8; 32]).verifying_key().as_bytes());
     let own_key = hex(SigningKey::from_bytes(&[7; 32]).verifying_key().as_bytes());
-    const FAILED: &str = "KDNA_INTEGRITY_SIGNATURE_FAILED";
     for (document, code, problem) in [
         ("not JSON".to_owned(), FAILED, "signature: not valid JSON"),
         (String::new(), FAILED, "signature: not valid JSON"),
