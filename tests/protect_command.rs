@@ -17,10 +17,10 @@ use content::{Numbers, SMALL_PAYLOAD};
 use kdna_broker::foundation::json::write::compact;
 use kdna_broker::system::os::pty::open_pair;
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use support::command::{Exit, Finished, Program, Scratch, run};
 
 const PASSWORD: &str = "caf\u{e9} canary-51";
@@ -224,14 +224,17 @@ fn the_command_line_is_understood_or_refused() {
     author.assert_refused(&["protect", "source", "a.kdna", "--x"], PASSWORD, 2, "Unknown option: --x");
 }
 
+/// The command on a terminal of its own, and the person's end of that.
+fn on_terminal(author: &Author) -> (impl Read + Write, Child) {
+    let (master, other) = open_pair().unwrap();
+    let mut command = author.0.command(Program::Owner, ["--on-terminal", "protect", "source", "a.kdna"]);
+    // The command holds the terminal's other end until it is dropped, here.
+    (master, command.stdin(other).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+}
+
 /// What a person saw who typed these lines, and how the command ended.
 fn typed(author: &Author, lines: &[&str]) -> (String, i32) {
-    let (mut master, other) = open_pair().unwrap();
-    let mut command = author.0.command(Program::Owner, ["--on-terminal", "protect", "source", "a.kdna"]);
-    command.stdin(other).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    // It holds the terminal's other end, too.
-    drop(command);
+    let (mut master, mut child) = on_terminal(author);
     let (mut shown, mut lines, mut answered) = (Vec::new(), lines.iter(), 0);
     let mut buffer = [0; 256];
     while let Ok(count @ 1..) = master.read(&mut buffer) {
@@ -264,4 +267,21 @@ fn a_typed_password_is_asked_twice_and_never_shown() {
     let alone = run(author.0.command(Program::Owner, ["protect", "source", "a.kdna"]), None);
     // Where this test has a terminal itself, a question waits there; a program that runs the tests has none.
     assert!(alone.exit == Exit::Status(2) || alone.exit == Exit::TimedOut, "{}", alone.stderr_text());
+}
+
+/// When the question shows, the public form of the directory has been packed and judged.
+#[test]
+fn what_is_in_the_clear_never_has_a_name_and_a_killed_command_leaves_nothing() {
+    let author = Author::new();
+    let (mut master, mut child) = on_terminal(&author);
+    let mut shown = Vec::new();
+    let mut buffer = [0; 256];
+    while !shown.ends_with(b"asset: ") {
+        let count = master.read(&mut buffer).unwrap();
+        shown.extend_from_slice(&buffer[..count]);
+    }
+    assert_eq!(author.made(), Vec::<String>::new());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(author.made(), Vec::<String>::new());
 }

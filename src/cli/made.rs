@@ -1,5 +1,6 @@
-//! An asset that a command makes: written under a temporary name, judged by the sandboxed worker, and only then given its
-//! own. What is not judged good is never left behind; a file that is there stays unless `--force` is given.
+//! An asset that a command makes: judged by the sandboxed worker while it has no name, and only then written and named.
+//! What is not judged good is never left behind, not even by a killed process; a file that is there stays unless `--force`
+//! is given.
 
 use crate::cli::asset::{NOT_CONTAINER, failure_code, in_worker};
 use crate::cli::outcome::Outcome;
@@ -80,32 +81,30 @@ impl Target {
         system.open_directory(&self.canonical(system)?)
     }
 
-    /// Writes under a temporary name, lets exactly these bytes be judged, and only then gives them their name. Returns
-    /// the LoadPlan that the judgment gives.
+    /// Lets exactly these bytes be judged, then writes them under a temporary name and gives them their own. Returns the
+    /// LoadPlan that the judgment gives.
     pub(super) fn store<S: System>(
         &self,
         system: &S,
         bytes: &[u8],
         judge: impl FnOnce(&S::Sealed) -> Result<Value, Outcome>,
     ) -> Result<Value, Outcome> {
+        let plan = judge(&self.seal_unnamed(system, bytes)?)?;
         let directory = self.open(system).map_err(unwritable)?;
         let temporary = temporary(system)?;
         let file = system.create_file(&directory, &temporary, 0o644).map_err(unwritable)?;
-        let stored = write(system, &file, bytes).and_then(|sealed| judge(&sealed)).and_then(|plan| {
-            self.take_name(system, &directory, &temporary)?;
-            Ok(plan)
-        });
+        let stored = write(system, &file, bytes)
+            .and_then(|_| system.sync_file(&file).map_err(unwritable))
+            .and_then(|()| self.take_name(system, &directory, &temporary));
         if stored.is_err() || !self.force {
             let _ = system.remove(&directory, &temporary);
         }
-        if stored.is_ok() {
-            let _ = system.sync_directory(&directory);
-        }
-        stored
+        stored?;
+        let _ = system.sync_directory(&directory);
+        Ok(plan)
     }
 
-    /// Seals bytes that must not be left behind even by a killed process: their file has no name any more before the first
-    /// of them is written.
+    /// Seals bytes whose file has no name any more before the first of them is written.
     pub(super) fn seal_unnamed<S: System>(&self, system: &S, bytes: &[u8]) -> Result<S::Sealed, Outcome> {
         let directory = self.open(system).map_err(unwritable)?;
         let temporary = temporary(system)?;
@@ -138,9 +137,9 @@ fn temporary<S: System>(system: &S) -> Result<String, Outcome> {
     Ok(format!(".kdna-pack-{}.tmp", hex(&random)))
 }
 
-/// Writes, makes durable and seals what is then there, which must be what was written.
+/// Writes and seals what is then there, which must be what was written.
 fn write<S: System>(system: &S, file: &S::File, bytes: &[u8]) -> Result<S::Sealed, Outcome> {
-    system.write(file, bytes).and_then(|()| system.sync_file(file)).map_err(unwritable)?;
+    system.write(file, bytes).map_err(unwritable)?;
     let sealed = system.seal(file, limits::CONTAINER_BYTES);
     let (sealed, digest) = sealed.map_err(|_| nothing_written("the file could not be read back"))?;
     if digest == Digest::of(bytes) { Ok(sealed) } else { Err(nothing_written("the file is not what was written")) }
