@@ -25,13 +25,17 @@ kdna: judgment assets attached to one project
                          Decide one task: load, ask, skip or block. --hardened asks where a word denies or restricts.
   plan-load FILE [--has-password] [--entitlement-status STATUS]
                          What a load of this asset would need.
-  load FILE [--profile index|compact|scenario|full] [--password-stdin]
+  load FILE [--profile index|compact|scenario|full|minimal] [--password-stdin]
                          Print the Runtime Capsule of an asset that may be loaded.
   inspect FILE [--json]  The manifest's facts: a card on a terminal, JSON anywhere else.
   validate FILE [--runtime]
                          Run every gate and list the problems.
+                         These four: [--signatures] verify a signature entry; [--minimal] know the profile minimal.
   pack SOURCE_DIR FILE.kdna [--force]
                          Make an asset from kdna.json, payload.json (or payload.kdnab) and attachments/.
+  protect SOURCE_DIR|FILE.kdna FILE.kdna [--password-stdin] [--force]
+                         Make the password-protected form of a directory or an asset. The password is typed twice, or piped
+                         in. Only the payload is encrypted: kdna.json and attachments stay readable.
   host-consent [--json] [--status | --revoke | --from-workspace --host ID --processor NAME [--profile P]]
                          The recorded consent command; 'kdna-broker consent' says more.
 

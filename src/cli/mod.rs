@@ -23,12 +23,16 @@ mod help;
 mod host_consent;
 mod input;
 mod machine;
+#[cfg(feature = "runtime")]
+mod made;
 mod outcome;
 mod owner;
 #[cfg(feature = "runtime")]
 mod pack;
 #[cfg(feature = "runtime")]
 mod people;
+#[cfg(feature = "runtime")]
+mod protect;
 mod resolve;
 mod runtime;
 mod shim;

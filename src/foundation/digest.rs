@@ -22,17 +22,7 @@ impl Digest {
 
     /// Reads 64 lowercase hexadecimal digits.
     pub fn parse_hex(hex: &str) -> Option<Self> {
-        let mut bytes = [0; 32];
-        let digits = hex.as_bytes();
-        if digits.len() != 64 {
-            return None;
-        }
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            if let [high, low] = pair {
-                *byte = nibble(*high)? << 4 | nibble(*low)?;
-            }
-        }
-        Some(Digest(bytes))
+        from_hex(hex).map(Digest)
     }
 
     /// The 64 hexadecimal digits alone.
@@ -44,6 +34,19 @@ impl Digest {
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
+}
+
+/// Exactly `N` bytes in lowercase hexadecimal digits.
+pub fn from_hex<const N: usize>(digits: &str) -> Option<[u8; N]> {
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    if pairs.len() != N || !rest.is_empty() {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = nibble(*high)? << 4 | nibble(*low)?;
+    }
+    Some(bytes)
 }
 
 fn nibble(digit: u8) -> Option<u8> {

@@ -11,6 +11,7 @@ use super::manifest::{claims_trust, is_remote};
 use super::plan::{self, EntitlementStatus, PlanInput};
 use super::validation::Validation;
 use crate::foundation::json::{JsonFault, read_javascript};
+use crate::foundation::switches::Switches;
 use crate::foundation::time::Timestamp;
 use crate::foundation::value::Value;
 
@@ -20,29 +21,40 @@ pub struct Asset<'a> {
     pub(super) manifest: Value,
     /// `checksums.json` as read, if there is such an entry.
     pub(super) checksums: Option<Result<Value, JsonFault>>,
+    pub(super) switches: Switches,
 }
 
 impl<'a> Asset<'a> {
     /// Parses the container and the manifest. A fault here means that no document can be printed; bytes that are not
     /// recognised are refused unparsed.
     pub fn read(bytes: &'a [u8]) -> Result<Self, RuntimeFault> {
+        Self::read_with(bytes, Switches::NONE)
+    }
+
+    /// The same beyond the base profile, as far as it is switched on.
+    pub fn read_with(bytes: &'a [u8], switches: Switches) -> Result<Self, RuntimeFault> {
         if !recognise(bytes) {
             return Err(RuntimeFault::UNNAMED);
         }
-        let container = Container::parse(bytes)?;
+        let container = Container::parse(bytes, switches)?;
         let manifest = read_javascript(container.entry(MANIFEST).unwrap_or_default());
         let manifest = manifest.ok().filter(|manifest| !manifest.is_null()).ok_or(RuntimeFault::UNNAMED)?;
         if manifest.get("lineage").is_some_and(|lineage| lineage.as_array().is_some()) {
             return Err(RuntimeFault::UNNAMED);
         }
         let checksums = container.entry(CHECKSUMS).map(read_javascript);
-        Ok(Asset { container, manifest, checksums })
+        Ok(Asset { container, manifest, checksums, switches })
     }
 
     /// As [`Asset::read`], and demands what planning and loading need besides: every `.json` entry is JSON, and the
     /// manifest does not put a claim of trust where it would be repeated.
     pub fn read_for_load(bytes: &'a [u8]) -> Result<Self, RuntimeFault> {
-        let asset = Self::read(bytes)?;
+        Self::read_for_load_with(bytes, Switches::NONE)
+    }
+
+    /// The same beyond the base profile, as far as it is switched on.
+    pub fn read_for_load_with(bytes: &'a [u8], switches: Switches) -> Result<Self, RuntimeFault> {
+        let asset = Self::read_with(bytes, switches)?;
         asset.inspect()?;
         demand_readable_tree(&asset)?;
         Ok(asset)

@@ -2,7 +2,7 @@
 
 use super::asset::Asset;
 use super::container::CHECKSUMS;
-use super::manifest::{LOADER_VERSION, is_loader_compatible, min_loader_version, truthy};
+use super::manifest::{is_loader_compatible, loader_version, min_loader_version, truthy};
 use crate::foundation::value::{Object, Value};
 
 const OWN_FIELDS: [&str; 7] =
@@ -18,9 +18,9 @@ pub(super) fn document(asset: &Asset<'_>) -> Value {
     insert_inner(&mut document, manifest, "payload", ["payload", "path"]);
     insert_inner(&mut document, manifest, "payload_encrypted", ["payload", "encrypted"]);
     insert_inner(&mut document, manifest, "profile", ["compatibility", "profile"]);
-    document.insert("loader_version", LOADER_VERSION);
+    document.insert("loader_version", loader_version(asset.switches));
     document.insert("min_loader_version", min_loader_version(manifest));
-    document.insert("loader_compatible", is_loader_compatible(manifest));
+    document.insert("loader_compatible", is_loader_compatible(manifest, asset.switches));
     insert_inner(&mut document, manifest, "load_contract_default_profile", ["load_contract", "default_profile"]);
     if asset.container.entry(CHECKSUMS).is_some() {
         document.insert("checksums_present", true);

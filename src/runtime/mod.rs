@@ -25,6 +25,7 @@ mod projection;
 mod report;
 pub mod resolver;
 mod schema;
+mod signature;
 mod validation;
 pub mod writer;
 

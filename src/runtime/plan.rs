@@ -58,7 +58,7 @@ pub(super) fn document(
     let manifest = &asset.manifest;
     let Decision { outcome, issues } = decide(manifest, validation, input);
     let source_kind = if input.source_path.is_some() { "file" } else { "memory" };
-    let document = Value::object([
+    let mut document = Value::object([
         ("format_version", or_null(manifest, "format_version")),
         ("asset", identity(manifest)),
         ("access", shown_access(manifest, outcome)),
@@ -70,9 +70,13 @@ pub(super) fn document(
         ("projection_policy", outcome.policy.into()),
         ("input_fingerprint", input_fingerprint(asset, input)),
         ("checks", validation.checks()),
+        ("signature_state", validation.signature.state().into()),
         ("issues", issues.into_iter().map(Value::from).collect::<Vec<_>>().into()),
         ("source", Value::object([("kind", source_kind.into()), ("path", input.source_path.into())])),
     ]);
+    if let (false, Value::Object(document)) = (validation.switches.signatures, &mut document) {
+        document.remove("signature_state");
+    }
     if claims_trust(&document) { Err(RuntimeFault::UNNAMED) } else { Ok((document, outcome)) }
 }
 

@@ -229,6 +229,10 @@ pub trait System: Observe {
     /// Shows a question on the person's terminal and reads one line from it, discarding what was typed ahead. `Err` if
     /// there is no terminal. At most 16 bytes of the answer are returned.
     fn ask(&self, question: &str) -> Result<String, NoTerminal>;
+    /// Shows a question on the person's terminal and reads one line from it that is not shown, into the caller's buffer
+    /// (use locked memory) and nowhere else; what was typed ahead is discarded. Gives the length of the line without its
+    /// end, 0 for anything that is no whole line of at most 1,024 bytes. `Err` if there is no terminal.
+    fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal>;
     /// Fills a buffer with random bytes.
     fn random(&self, buffer: &mut [u8]) -> Result<(), Fault>;
     /// The time of day.

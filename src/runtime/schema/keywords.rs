@@ -1,7 +1,7 @@
 //! The keywords, in the order in which the contract reports their errors: type (unless its group is there to report
 //! it), then the keywords for every value, then those for numbers, texts, lists and maps.
 
-use super::{At, Errors, LOAD_CONTRACT, format, pattern};
+use super::{At, Errors, LOAD_CONTRACT, LOAD_CONTRACT_WITH_MINIMAL, format, pattern};
 use crate::foundation::json::canonical::canonical;
 use crate::foundation::json::write;
 use crate::foundation::value::{Object, Value};
@@ -74,6 +74,9 @@ fn has_type(value: &Value, name: &str) -> bool {
 pub(super) fn resolve<'a>(root: &'a Value, name: &str) -> Option<(&'a Value, &'a Value)> {
     if name == "load-contract" {
         return Some((&LOAD_CONTRACT, &LOAD_CONTRACT));
+    }
+    if name == "load-contract-minimal" {
+        return Some((&LOAD_CONTRACT_WITH_MINIMAL, &LOAD_CONTRACT_WITH_MINIMAL));
     }
     let definition = root.get("$defs")?.get(name.strip_prefix("#/$defs/")?)?;
     Some((root, definition))

@@ -11,6 +11,7 @@ pub(super) use pattern::is_strict_version;
 use super::fault::RuntimeFault;
 use crate::foundation::json::read_javascript;
 use crate::foundation::limits;
+use crate::foundation::switches::Switches;
 use crate::foundation::value::Value;
 use std::fmt;
 use std::sync::LazyLock;
@@ -34,6 +35,8 @@ impl fmt::Display for SchemaError {
 pub(super) enum Shape {
     Manifest,
     LoadContract,
+    ManifestWithMinimal,
+    LoadContractWithMinimal,
     Judgment,
     Bundle,
     Checksums,
@@ -48,6 +51,15 @@ macro_rules! schema {
 
 static MANIFEST: LazyLock<Value> = schema!("manifest");
 static LOAD_CONTRACT: LazyLock<Value> = schema!("load-contract");
+/// The same two where the profile `minimal` is switched on: a load contract may declare it and have it as its default.
+static MANIFEST_WITH_MINIMAL: LazyLock<Value> =
+    LazyLock::new(|| changed(&MANIFEST, &["properties", "load_contract", "$ref"], "load-contract-minimal".into()));
+static LOAD_CONTRACT_WITH_MINIMAL: LazyLock<Value> = LazyLock::new(|| {
+    let declared = Value::object([("$ref", Value::from("#/$defs/profile"))]);
+    let defaults = ["index", "compact", "scenario", "full", "minimal"].map(Value::from).to_vec();
+    let profiles = changed(&LOAD_CONTRACT, &["properties", "profiles", "properties", "minimal"], declared);
+    changed(&profiles, &["properties", "default_profile", "enum"], defaults.into())
+});
 static JUDGMENT: LazyLock<Value> = schema!("judgment");
 static BUNDLE: LazyLock<Value> = schema!("bundle");
 static CHECKSUMS: LazyLock<Value> = schema!("checksums");
@@ -57,11 +69,31 @@ fn read(bytes: &[u8]) -> Value {
     read_javascript(bytes).unwrap_or(Value::Bool(false))
 }
 
+/// A schema with another value at a path.
+fn changed(schema: &Value, path: &[&str], to: Value) -> Value {
+    let Some((key, rest)) = path.split_first() else { return to };
+    let mut object = schema.as_object().cloned().unwrap_or_default();
+    object.insert(*key, changed(schema.get(key).unwrap_or(&Value::Null), rest, to));
+    object.into()
+}
+
 impl Shape {
+    /// The manifest, with what is switched on.
+    pub(super) const fn manifest(switches: Switches) -> Self {
+        if switches.minimal { Shape::ManifestWithMinimal } else { Shape::Manifest }
+    }
+
+    /// The load contract, with what is switched on.
+    pub(super) const fn load_contract(switches: Switches) -> Self {
+        if switches.minimal { Shape::LoadContractWithMinimal } else { Shape::LoadContract }
+    }
+
     fn schema(self) -> &'static Value {
         match self {
             Shape::Manifest => &MANIFEST,
             Shape::LoadContract => &LOAD_CONTRACT,
+            Shape::ManifestWithMinimal => &MANIFEST_WITH_MINIMAL,
+            Shape::LoadContractWithMinimal => &LOAD_CONTRACT_WITH_MINIMAL,
             Shape::Judgment => &JUDGMENT,
             Shape::Bundle => &BUNDLE,
             Shape::Checksums => &CHECKSUMS,
@@ -154,8 +186,16 @@ pub(super) fn escape(key: &str) -> String {
 mod tests {
     use super::*;
 
-    const ALL: [Shape; 6] =
-        [Shape::Manifest, Shape::LoadContract, Shape::Judgment, Shape::Bundle, Shape::Checksums, Shape::ExternalGrant];
+    const ALL: [Shape; 8] = [
+        Shape::Manifest,
+        Shape::LoadContract,
+        Shape::ManifestWithMinimal,
+        Shape::LoadContractWithMinimal,
+        Shape::Judgment,
+        Shape::Bundle,
+        Shape::Checksums,
+        Shape::ExternalGrant,
+    ];
 
     fn walk(schema: &Value, visit: &mut dyn FnMut(&str, &Value)) {
         match schema {

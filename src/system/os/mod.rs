@@ -150,6 +150,9 @@ impl System for OsSystem {
     fn ask(&self, question: &str) -> Result<String, NoTerminal> {
         terminal::ask(question)
     }
+    fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal> {
+        terminal::ask_secret(question, answer)
+    }
     fn random(&self, buffer: &mut [u8]) -> Result<(), Fault> {
         let mut filled = 0;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {

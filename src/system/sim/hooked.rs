@@ -168,6 +168,9 @@ impl<S: System, H: FnMut(&CallEvent) -> HookAction + Send> System for Hooked<S, 
     fn ask(&self, question: &str) -> Result<String, NoTerminal> {
         self.enter(Call::Ask, "").map_err(|_| NoTerminal)?.ask(question)
     }
+    fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal> {
+        self.enter(Call::Ask, "").map_err(|_| NoTerminal)?.ask_secret(question, answer)
+    }
     fn random(&self, buffer: &mut [u8]) -> Result<(), Fault> {
         self.enter(Call::Random, "")?.random(buffer)
     }
