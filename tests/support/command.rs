@@ -24,7 +24,9 @@ pub(crate) fn ending_signals() -> Vec<(Signal, i32)> {
     let ignored = u64::from_str_radix(ignored.trim(), 16).expect("a mask");
     let heard = |signal: &Signal| ignored >> (signal.as_raw() - 1) & 1 == 0;
     let (heard, not): (Vec<_>, Vec<_>) = [Signal::TERM, Signal::INT, Signal::HUP].into_iter().partition(heard);
-    not.iter().for_each(|signal| println!("skipped: {signal:?} is ignored in this session"));
+    for signal in not {
+        println!("skipped: {signal:?} is ignored in this session");
+    }
     assert!(!heard.is_empty(), "a session that hears no signal shows nothing");
     heard.into_iter().map(|signal| (signal, 128 + signal.as_raw())).collect()
 }
