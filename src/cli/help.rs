@@ -36,7 +36,7 @@ kdna: judgment assets attached to one project
   protect SOURCE_DIR|FILE.kdna FILE.kdna [--password-stdin] [--force]
                          Make the password-protected form of a directory or an asset. The password is typed twice, or piped
                          in. Only the payload is encrypted: kdna.json and attachments stay readable.
-  host-consent [--json] [--status | --revoke | --from-workspace --host ID --processor NAME [--profile P]]
+  host-consent [--json] [--status | --revoke | --from-workspace --host ID --processor NAME [--profile P] | --input-file FILE]
                          The recorded consent command; 'kdna-broker consent' says more.
 
   help, version
@@ -53,13 +53,19 @@ kdna-broker: hands a project's judgment asset to an agent host only where a pers
                          Serve the three workspace tools on standard input and output (what a host starts). --verbose says
                          on standard error how each worker ended.
   consent request --host ID --processor NAME [--profile index|compact|scenario|full] [--attachment ID]
-                  [--host-root DIR] [--cwd DIR] [--details]
-                         Ask the person at this terminal, once, and write the answer.
-                         Exit: 0 allowed, 10 declined, 11 no terminal, 2 refused.
-  consent status [--file PATH]
+                  [--host-root DIR] [--cwd DIR] [--expires-in 30d] [--schema 0.1.0|0.2.0] [--draft-stdin] [--details]
+                         Ask the person at this terminal, once, and write the answer. A host's draft on standard input is
+                         compared with the workspace. Exit: 0 allowed, 10 declined, 11 no terminal, 2 refused.
+  consent check --host ID --processor NAME [the same options]
+                         Whether a load would be allowed now, without asking: one JSON line; exit 0 yes, 10 ask, 2 refused.
+  consent list, consent status [--file PATH]
                          What is allowed now, as JSON.
+  consent show [--file PATH] [--cwd DIR] [--host-root DIR]
+                         The approved question again, and whether it is still the same; exit 1 if not.
   consent revoke [--file PATH]
-                         Take it back; loads in flight deliver nothing. --json-errors with any of the three.
+                         Take it back; loads in flight deliver nothing. --json-errors with any of these.
+  adopt [--cwd DIR] [--attachment ID]
+                         Ask, once, about the attachments that came with this workspace, and remember a yes on this machine.
   runtime pin --interpreter PROGRAM --package DIR --entry FILE --out FILE [--cli-version V] [--core-version V]
                          Record an external runtime, every file by digest; a server then starts exactly it or nothing.
   doctor [--json]        What this machine and these coordinates allow, and what to do about what is missing. Changes nothing.
@@ -68,7 +74,7 @@ kdna-broker: hands a project's judgment asset to an agent host only where a pers
 
   help, version
 
-Environment of 'mcp': KDNA_MCP_WORKSPACE_ROOT (mandatory), KDNA_MCP_HOST_ID, KDNA_MCP_HOST_PROCESSING_CONSENT_FILE,
-KDNA_MCP_AUTHORIZATION_FILE, KDNA_BROKER_RUNTIME_PINS (an external runtime instead of the embedded one).
+Environment of 'mcp': KDNA_MCP_WORKSPACE_ROOT (mandatory), KDNA_MCP_HOST_ID, KDNA_MCP_HOST_PROCESSING_CONSENT_FILE (one consent)
+or KDNA_BROKER_CONSENT_DIR (a set), KDNA_BROKER_REQUIRE_LEDGER=1 (only what was approved here), KDNA_MCP_AUTHORIZATION_FILE, KDNA_BROKER_RUNTIME_PINS (an external runtime instead of the embedded one).
 KDNA_BROKER_STATE_DIR moves the broker's private state.
 ";

@@ -1,6 +1,7 @@
 //! Floor 8: the commands. The only place that reads the environment and the command line; everything below is given
 //! what it needs.
 
+mod adopt;
 #[cfg(feature = "runtime")]
 mod approve;
 mod asset;
@@ -33,6 +34,7 @@ mod pack;
 mod people;
 #[cfg(feature = "runtime")]
 mod protect;
+mod remembered;
 mod resolve;
 mod runtime;
 mod shim;

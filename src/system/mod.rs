@@ -233,12 +233,35 @@ pub trait System: Observe {
     /// (use locked memory) and nowhere else; what was typed ahead is discarded. Gives the length of the line without its
     /// end, 0 for anything that is no whole line of at most 1,024 bytes. `Err` if there is no terminal.
     fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal>;
+    /// Rows and columns of the person's terminal; `None` if there is none or it tells no size.
+    fn window(&self) -> Option<(u16, u16)> {
+        None
+    }
+    /// The processes above this one, its parent first, up to the first one. Fails where they cannot be told.
+    fn ancestors(&self) -> Result<Vec<Ancestor>, Fault> {
+        Ok(Vec::new())
+    }
+    /// The session that this process belongs to: for records, never authority.
+    fn session(&self) -> u32 {
+        0
+    }
     /// Fills a buffer with random bytes.
     fn random(&self, buffer: &mut [u8]) -> Result<(), Fault>;
     /// The time of day.
     fn now(&self) -> Timestamp;
     /// A clock that never goes back.
     fn monotonic(&self) -> Duration;
+}
+
+/// A process above this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ancestor {
+    /// Its name as the system tells it: at most 15 bytes that it chose itself. Foreign.
+    pub name: String,
+    /// Whether it runs this product.
+    pub is_ours: bool,
+    /// Its first argument; empty where it has none or it cannot be read. Foreign.
+    pub command: String,
 }
 
 /// There is no terminal to ask on.

@@ -1,7 +1,7 @@
 //! Pseudo-terminals: for a person's side that is a program (the demo, tests), and for hosts that want a terminal.
 
 use crate::system::Fault;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{ioctl_tiocsctty, setsid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -34,6 +34,12 @@ impl PersonsEnd {
 impl Read for PersonsEnd {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.0.read(buffer).or_else(|_| self.0.read(buffer)).or(Ok(0))
+    }
+}
+
+impl AsFd for PersonsEnd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

@@ -1,65 +1,122 @@
 //! Asking the person. The question goes to the controlling terminal, never to standard output; what was typed before the
 //! question was shown is thrown away; the terminal's settings are put back on every path.
+//!
+//! A signal that would end or stop the process while the question is open is held back until the settings are put back:
+//! there is no handler, it is only blocked, seen, and let through afterwards. Whoever blocked it before still has it.
 
-use super::signals::EndSignals;
+use super::signals::HeldBack;
 use super::store;
-use crate::system::NoTerminal;
-use rustix::fd::{AsFd as _, OwnedFd};
+use crate::system::{Fault, NoTerminal};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::getpgrp;
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
-    tcgetpgrp, tcsetattr,
+    tcgetpgrp, tcgetwinsize, tcsetattr,
 };
-use std::sync::{Mutex, Once, PoisonError};
 
 /// An answer is read up to here; a longer line is no answer.
 const ANSWER: usize = 16;
-/// The same of a secret: far below where the terminal itself would begin to drop what is typed.
+/// The same for a line that is not shown, in bytes.
 const SECRET: usize = 1024;
 const CONTROL_C: u8 = 0x03;
 const CONTROL_BACKSLASH: u8 = 0x1c;
 
+/// Rows and columns of the controlling terminal, where it tells them.
+pub(super) fn window() -> Option<(u16, u16)> {
+    let size = tcgetwinsize(open().ok()?).ok()?;
+    (size.ws_row > 0 && size.ws_col > 0).then_some((size.ws_row, size.ws_col))
+}
+
+/// Asks for a line that shows while it is typed. Empty for anything that is no whole short line.
 pub(super) fn ask(question: &str) -> Result<String, NoTerminal> {
     let mut answer = [0; ANSWER + 1];
-    let length = Asking::begin(Echo::Shown)?.answer(question, &mut answer)?;
+    let length = ask_held_back(Echo::Shown, question, &mut answer)?;
     Ok(answer.get(..length).and_then(|line| std::str::from_utf8(line).ok()).unwrap_or_default().to_owned())
 }
 
-/// The answer lands in the caller's buffer alone. While it is typed a signal that ends this process puts the settings back
-/// first: nobody should be left with a terminal that shows nothing.
+/// Asks for a line that does not show. The answer lands in the caller's buffer alone.
 pub(super) fn ask_secret(question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal> {
     let room = answer.len().min(SECRET + 1);
-    let answer = answer.get_mut(..room).unwrap_or_default();
-    Asking::begin(Echo::Hidden)?.answer(question, answer)
+    ask_held_back(Echo::Hidden, question, answer.get_mut(..room).unwrap_or_default())
+}
+
+fn ask_held_back(echo: Echo, question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal> {
+    let held = HeldBack::begin().map_err(|_| NoTerminal)?;
+    // Signals are let through when this function ends, after the settings were put back.
+    let asked = ask_line(echo, question, answer, |terminal| line_comes_first(terminal, &held));
+    drop(held);
+    Ok(match asked? {
+        Line::Whole(length) => length,
+        Line::Cancelled | Line::Interrupted => 0,
+    })
 }
 
 /// Whether what is typed shows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Echo {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Echo {
     Shown,
     Hidden,
 }
 
-/// The settings of a terminal that shows nothing at the moment.
-static HIDDEN: Mutex<Option<Termios>> = Mutex::new(None);
-static WATCH: Once = Once::new();
+/// How a question ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// A whole line: so many bytes of the buffer, without its end.
+    Whole(usize),
+    /// Control-C, end of input, a line that does not fit, or the terminal went away.
+    Cancelled,
+    /// A signal came, and still waits to be taken.
+    Interrupted,
+}
 
-/// From now on a signal that would end this process puts a hidden terminal's settings back, then ends it with the status
-/// that says which.
-fn watch_signals() {
-    WATCH.call_once(|| {
-        let Ok(signals) = EndSignals::block() else { return };
-        let _ = std::thread::Builder::new().spawn(move || {
-            let status = signals.wait();
-            let hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner);
-            if let (Some(before), Ok(device)) = (&*hidden, open()) {
-                let _ = tcsetattr(&device, OptionalActions::Flush, before);
-            }
-            std::process::exit(i32::from(status))
-        });
-    });
+/// Shows a question and reads one line straight into the buffer. What is left of a long line must not reach the shell as a
+/// command. `ready` waits for the terminal to be readable; false if something else came first.
+pub(super) fn ask_line(
+    echo: Echo,
+    question: &str,
+    answer: &mut [u8],
+    ready: impl FnOnce(BorrowedFd<'_>) -> Result<bool, Fault>,
+) -> Result<Line, NoTerminal> {
+    let terminal = Asking::begin(echo)?;
+    let device = terminal.device.as_fd();
+    tcflush(device, QueueSelector::IFlush).map_err(|_| NoTerminal)?;
+    store::write_all(device, question.as_bytes()).map_err(|_| NoTerminal)?;
+    let line = match ready(device) {
+        Ok(true) => read_line(device, answer)?,
+        Ok(false) => Line::Interrupted,
+        Err(_) => return Err(NoTerminal),
+    };
+    let _ = tcflush(device, QueueSelector::IFlush);
+    Ok(line)
+}
+
+fn read_line(device: BorrowedFd<'_>, answer: &mut [u8]) -> Result<Line, NoTerminal> {
+    let read = match rustix::io::retry_on_intr(|| rustix::io::read(device, &mut *answer)) {
+        Ok(read) => read,
+        // The other side of the terminal is gone.
+        Err(Errno::IO) => 0,
+        Err(_) => return Err(NoTerminal),
+    };
+    let line = answer.get(..read).and_then(|line| line.strip_suffix(b"\n"));
+    Ok(line.map_or(Line::Cancelled, |line| Line::Whole(line.len())))
+}
+
+fn line_comes_first(terminal: BorrowedFd<'_>, held: &HeldBack) -> Result<bool, Fault> {
+    loop {
+        let mut both = [PollFd::new(&terminal, PollFlags::IN), PollFd::new(held, PollFlags::IN)];
+        match poll(&mut both, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(errno) => return Err(errno.into()),
+        }
+        let [line, signal] = both.map(|one| !one.revents().is_empty());
+        if signal || line {
+            return Ok(!signal);
+        }
+    }
 }
 
 fn open() -> Result<OwnedFd, Errno> {
@@ -70,7 +127,6 @@ fn open() -> Result<OwnedFd, Errno> {
 struct Asking {
     device: OwnedFd,
     before: Termios,
-    echo: Echo,
 }
 
 impl Asking {
@@ -81,56 +137,35 @@ impl Asking {
             return Err(NoTerminal);
         }
         let before = tcgetattr(&device).map_err(|_| NoTerminal)?;
-        let mut lines = before.clone();
-        lines.input_modes.insert(InputModes::ICRNL);
-        lines.input_modes.remove(InputModes::IGNCR | InputModes::INLCR);
-        lines.output_modes.insert(OutputModes::OPOST | OutputModes::ONLCR);
-        lines.local_modes.insert(LocalModes::ICANON | LocalModes::IEXTEN | LocalModes::ECHO | LocalModes::ECHOE);
-        // Control-C ends the line instead of the process: the answer is then empty and the settings are put back.
-        lines.local_modes.remove(LocalModes::ISIG);
-        lines.special_codes[SpecialCodeIndex::VEOL] = CONTROL_C;
-        lines.special_codes[SpecialCodeIndex::VEOL2] = CONTROL_BACKSLASH;
-        if echo == Echo::Hidden {
-            // The line's end shows all the same.
-            lines.local_modes.remove(LocalModes::ECHO | LocalModes::ECHOE);
-            lines.local_modes.insert(LocalModes::ECHONL);
-            watch_signals();
-            *HIDDEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(before.clone());
-        }
-        let asking = Self { device, before, echo };
-        tcsetattr(&asking.device, OptionalActions::Now, &lines).map_err(|_| NoTerminal)?;
+        let asking = Self { device, before };
+        tcsetattr(&asking.device, OptionalActions::Now, &line_mode(&asking.before, echo)).map_err(|_| NoTerminal)?;
         Ok(asking)
     }
+}
 
-    /// Shows the question, throws away what was typed before it, and reads one line. What is left of a long line must not
-    /// reach the shell as a command.
-    fn answer(&self, question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal> {
-        tcflush(&self.device, QueueSelector::IFlush).map_err(|_| NoTerminal)?;
-        store::write_all(self.device.as_fd(), question.as_bytes()).map_err(|_| NoTerminal)?;
-        let length = self.line(answer);
-        let _ = tcflush(&self.device, QueueSelector::IFlush);
-        length
+fn line_mode(before: &Termios, echo: Echo) -> Termios {
+    let mut lines = before.clone();
+    lines.input_modes.insert(InputModes::ICRNL);
+    lines.input_modes.remove(InputModes::IGNCR | InputModes::INLCR);
+    lines.output_modes.insert(OutputModes::OPOST | OutputModes::ONLCR);
+    lines.local_modes.insert(LocalModes::ICANON | LocalModes::IEXTEN);
+    match echo {
+        Echo::Shown => lines.local_modes.insert(LocalModes::ECHO | LocalModes::ECHOE),
+        Echo::Hidden => {
+            lines.local_modes.remove(LocalModes::ECHO | LocalModes::ECHOE | LocalModes::ECHOK);
+            // The line's end shows all the same.
+            lines.local_modes.insert(LocalModes::ECHONL);
+        }
     }
-
-    /// The length of one line without its end. 0 for anything that is not a whole line that fits: end of input, Control-C,
-    /// too long.
-    fn line(&self, answer: &mut [u8]) -> Result<usize, NoTerminal> {
-        let read = match rustix::io::retry_on_intr(|| rustix::io::read(&self.device, &mut *answer)) {
-            Ok(read) => read,
-            // The other side of the terminal is gone.
-            Err(Errno::IO) => 0,
-            Err(_) => return Err(NoTerminal),
-        };
-        Ok(answer.get(..read).and_then(|line| line.strip_suffix(b"\n")).map_or(0, <[u8]>::len))
-    }
+    // Control-C ends the line instead of the process: the answer is then empty and the settings are put back.
+    lines.local_modes.remove(LocalModes::ISIG);
+    lines.special_codes[SpecialCodeIndex::VEOL] = CONTROL_C;
+    lines.special_codes[SpecialCodeIndex::VEOL2] = CONTROL_BACKSLASH;
+    lines
 }
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        let mut hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = tcsetattr(&self.device, OptionalActions::Now, &self.before);
-        if self.echo == Echo::Hidden {
-            *hidden = None;
-        }
     }
 }
