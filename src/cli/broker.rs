@@ -6,7 +6,7 @@ use crate::cli::demo;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
 use crate::cli::outcome::Outcome;
-use crate::cli::{consent, help, machine, owner, runtime};
+use crate::cli::{consent, help, launch, machine, owner, runtime};
 use crate::delegate::Delegate;
 use crate::delegate::pin::PinnedRuntime;
 use crate::foundation::limits;
@@ -31,6 +31,7 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
     match command {
         "mcp" => serve(environment, words),
         "consent" => consent::run(environment, words),
+        "launch" => launch::run(environment, words),
         "runtime" => runtime::run(words),
         "doctor" => machine::run(environment, words),
         #[cfg(feature = "runtime")]
@@ -93,7 +94,7 @@ fn start(environment: &Environment, hardened: bool, verbose: bool) -> Result<Bro
     let system = OsSystem::new();
     let delegate = delegate(&system, environment)?;
     let delegate = if verbose { delegate.witnessed(tell) } else { delegate };
-    let settings = Settings { hardened, ..environment.settings.clone() };
+    let settings = Settings { hardened: hardened || environment.settings.hardened, ..environment.settings.clone() };
     Broker::start(system, settings, delegate)
 }
 
@@ -118,6 +119,11 @@ fn tell(stage: Stage, result: &Result<ChildReport, ChildFault>) {
         Err(fault) => format!("kdna-broker: {stage}: {fault}\n"),
     };
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// One line for the person, on standard error.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "kdna-broker: {text}");
 }
 
 /// One line: the recorded phrase, the reason, the remedy. Exit 1, nothing on standard output.

@@ -56,6 +56,10 @@ kdna-broker: hands a project's judgment asset to an agent host only where a pers
                          What is allowed now, as JSON.
   consent revoke [--file PATH]
                          Take it back; loads in flight deliver nothing. --json-errors with any of the three.
+  launch --host ID --processor NAME [--workspace DIR] [--profile P] [--attachment ID]
+         [--secret-from tty|fd:N|systemd-credential:NAME|command:CMD] [--details] [--no-transcript] -- COMMAND...
+                         Settle consent, obtain a password where the asset needs one, and start a host for one session.
+                         Ends as the host ends; 10 declined, 11 no terminal, 2 refused.
   runtime pin --interpreter PROGRAM --package DIR --entry FILE --out FILE [--cli-version V] [--core-version V]
                          Record an external runtime, every file by digest; a server then starts exactly it or nothing.
   doctor [--json]        What this machine and these coordinates allow, and what to do about what is missing. Changes nothing.

@@ -22,6 +22,7 @@ mod grammar;
 mod help;
 mod host_consent;
 mod input;
+mod launch;
 mod machine;
 mod outcome;
 mod owner;

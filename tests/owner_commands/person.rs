@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// What a question ends with.
 const PROMPT: &str = "[y/N] ";
+/// What a question for a password ends with.
+const HIDDEN: &str = "): ";
 
 /// A command on a terminal of its own.
 pub(crate) struct Person {
@@ -82,7 +84,7 @@ impl Person {
     /// Waits until the question is there; false if the command ends without one.
     pub(crate) fn is_asked(&mut self) -> bool {
         let until = Instant::now() + LIMIT;
-        while !self.screen().ends_with(PROMPT) {
+        while ![PROMPT, HIDDEN].iter().any(|end| self.screen().ends_with(end)) {
             if !self.look(until) {
                 return false;
             }

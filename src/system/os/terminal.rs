@@ -3,7 +3,7 @@
 
 use super::store;
 use crate::system::NoTerminal;
-use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::getpgrp;
@@ -28,13 +28,13 @@ pub(super) fn ask(question: &str) -> Result<String, NoTerminal> {
 }
 
 /// A terminal in line mode, until dropped.
-struct Asking {
+pub(super) struct Asking {
     device: OwnedFd,
     before: Termios,
 }
 
 impl Asking {
-    fn begin() -> Result<Self, NoTerminal> {
+    pub(super) fn begin() -> Result<Self, NoTerminal> {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let device = rustix::fs::open("/dev/tty", flags, Mode::empty()).map_err(|_| NoTerminal)?;
         // A background process would be stopped by its first read or change of settings.
@@ -54,6 +54,17 @@ impl Asking {
         let asking = Self { device, before };
         tcsetattr(&asking.device, OptionalActions::Now, &lines).map_err(|_| NoTerminal)?;
         Ok(asking)
+    }
+
+    /// What is typed from now on is not shown.
+    pub(super) fn hide(&self) -> Result<(), NoTerminal> {
+        let mut hidden = tcgetattr(&self.device).map_err(|_| NoTerminal)?;
+        hidden.local_modes.remove(LocalModes::ECHO | LocalModes::ECHOE | LocalModes::ECHOK | LocalModes::ECHONL);
+        tcsetattr(&self.device, OptionalActions::Now, &hidden).map_err(|_| NoTerminal)
+    }
+
+    pub(super) fn device(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
     }
 
     /// One line without its end. Empty for anything that is not a whole short line: end of input, Control-C, too long.
