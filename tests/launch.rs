@@ -12,12 +12,16 @@
 
 #[path = "runtime_vectors/asset_bytes.rs"]
 mod asset_bytes;
+#[path = "launch/ending.rs"]
+mod ending;
 #[path = "owner_commands/person.rs"]
 mod person;
 #[path = "support/processes.rs"]
 mod processes;
 #[path = "support/protect.rs"]
 mod protect;
+#[path = "launch/secrets.rs"]
+mod secrets;
 #[path = "launch/stage.rs"]
 mod stage;
 #[path = "launch/starting.rs"]

@@ -63,7 +63,7 @@ fn started(environment: &Environment, arguments: &Arguments, command: &[String])
     let system = OsSystem::new();
     let here = system.working_directory().map_err(|_| Refusal::from(Reason::CwdUnavailable))?;
     let variables = inherited();
-    let program = host::program(word, &here, &variables).map_err(not_started)?;
+    let program = host::program(word, &here, &variables).map_err(|refusal| not_started(&refusal))?;
     let transcript = transcript(word, command, arguments.has("--no-transcript"))?;
     let state = state::state_path(&system, environment.settings.state_directory.as_deref())?;
     let order = LaunchOrder {
@@ -89,7 +89,7 @@ fn started(environment: &Environment, arguments: &Arguments, command: &[String])
     let delegate = broker::delegate(&system, environment)?;
     let mut says = std::io::stderr();
     transcript.note.iter().for_each(|note| broker::say(note));
-    Ok(ended(launch(&system, &delegate, order, &mut says).map_err(not_started)?))
+    Ok(ended(launch(&system, &delegate, order, &mut says).map_err(|refusal| not_started(&refusal))?))
 }
 
 /// The command as it will be started, and what to say about the host's transcript.
@@ -109,13 +109,13 @@ fn transcript(word: &str, command: &[String], wanted: bool) -> Result<Transcript
     Ok(Transcript { command: command.to_vec(), note })
 }
 
-fn not_started(refusal: Refusal) -> Outcome {
+fn not_started(refusal: &Refusal) -> Outcome {
     let exit = match refusal.reason() {
         Reason::HostNotFound => NOT_FOUND,
         Reason::HostNotStarted => NOT_STARTED,
         _ => 2,
     };
-    Outcome::refused(&refusal).exiting(exit)
+    Outcome::refused(refusal).exiting(exit)
 }
 
 fn ended(launched: Launched) -> Outcome {

@@ -55,15 +55,14 @@ pub fn attend(host: &mut HostProcess, signals: &Forwarding, mut leaving: impl Fn
         }
         let notice = signals.next()?;
         match notice.signal {
-            HostSignal::Child => {}
             HostSignal::Continue => host.resume()?,
             HostSignal::End(number) => {
                 leaving();
                 host.signal(number)?;
             }
             HostSignal::Other(number) if !notice.from_kernel => host.signal(number)?,
-            // It got that one itself.
-            HostSignal::Other(_) => {}
+            // Looked at above; and what the kernel sent to the group the host got itself.
+            HostSignal::Child | HostSignal::Other(_) => {}
         }
     }
 }

@@ -22,18 +22,18 @@ pub struct MemoryPlace<D> {
 /// memory file system, and `/dev/shm`. Refuses `session_place_missing` where there is none: a password is never written
 /// to a disk.
 pub fn places(system: &OsSystem, runtime_directory: Option<&str>) -> Result<Vec<MemoryPlace<Directory>>, Refusal> {
-    let own = runtime_directory.and_then(|text| own(system, text));
-    let places: Vec<_> = own.into_iter().chain(shared(system)).collect();
+    let own = runtime_directory.and_then(|text| own(*system, text));
+    let places: Vec<_> = own.into_iter().chain(shared(*system)).collect();
     if places.is_empty() { Err(Reason::SessionPlaceMissing.into()) } else { Ok(places) }
 }
 
-fn own(system: &OsSystem, text: &str) -> Option<MemoryPlace<Directory>> {
+fn own(system: OsSystem, text: &str) -> Option<MemoryPlace<Directory>> {
     let path = AbsolutePath::parse(text).ok()?;
-    let directory = PrivateDirectory::open(system, &path).ok()?.handle().clone();
+    let directory = PrivateDirectory::open(&system, &path).ok()?.handle().clone();
     in_memory(MemoryPlace { directory, path })
 }
 
-fn shared(system: &OsSystem) -> Option<MemoryPlace<Directory>> {
+fn shared(system: OsSystem) -> Option<MemoryPlace<Directory>> {
     let path = AbsolutePath::parse(SHARED).ok()?;
     let directory = system.open_directory(&path).ok()?;
     let facts = system.directory_facts(&directory).ok()?;

@@ -4,19 +4,22 @@
 use crate::broker::approval::ApprovalRequest;
 use crate::capability::secret::Secret;
 use crate::consent::draft::DraftFacts;
+use crate::consent::store::is_at_or_below;
 use crate::delegate::Delegate;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::display;
+use crate::launch::host;
+use crate::launch::place::{self, MemoryPlace};
 use crate::launch::protected::{self, Protected};
 use crate::launch::secret::{Given, SecretSource, Surroundings};
 use crate::launch::session::{self, Session};
 use crate::launch::settle::{Settled, settle};
 use crate::launch::variables::{self, Variables};
-use crate::launch::{host, place};
+use crate::system::Observe;
 use crate::system::os::forward::Forwarding;
 use crate::system::os::host_process::Ending;
-use crate::system::os::{OsSystem, start};
+use crate::system::os::{Directory, OsSystem, start};
 use std::ffi::OsString;
 use std::io::Write;
 
@@ -90,9 +93,8 @@ pub fn launch(
     };
     // From here on something could be left behind: nothing but SIGKILL ends this process unnoticed.
     let signals = Forwarding::begin().map_err(|_| Reason::HostNotStarted)?;
-    let place = places.first().ok_or(Reason::SessionPlaceMissing)?;
-    let mut session = Session::begin(system, place)?;
-    let password = match unlock(system, delegate, &order, &facts, &signals, says)? {
+    let mut session = Session::begin(system, outside(*system, &places, &facts.host_root)?)?;
+    let password = match unlock(*system, delegate, &order, &facts, &signals, says)? {
         Unlocked::Public => None,
         Unlocked::Password(secret) => Some(session.place_password(&secret)?),
         Unlocked::Cancelled => return Ok(Launched::Cancelled(signals.asked_to_end())),
@@ -107,6 +109,19 @@ pub fn launch(
     let ended = host::attend(&mut host, &signals, || session.remove());
     session.remove();
     ended.map(Launched::Ended).map_err(|_| Reason::HostNotStarted.into())
+}
+
+/// The first place that does not lie in what the host may show to its model.
+fn outside<'a>(
+    system: OsSystem,
+    places: &'a [MemoryPlace<Directory>],
+    root: &AbsolutePath,
+) -> Result<&'a MemoryPlace<Directory>, Refusal> {
+    let root = system.look(root).map_err(|_| Reason::SessionPlaceMissing)?.identity;
+    let mut places = places.iter();
+    places
+        .find(|place| is_at_or_below(&system, &place.path, root) == Ok(false))
+        .ok_or_else(|| Reason::SessionPlaceMissing.into())
 }
 
 /// What is added to the person's variables.
@@ -135,7 +150,7 @@ enum Unlocked {
 
 /// The password, if the asset needs one: tried on the asset itself before anything is started.
 fn unlock(
-    system: &OsSystem,
+    system: OsSystem,
     delegate: &Delegate<OsSystem>,
     order: &LaunchOrder<'_>,
     facts: &DraftFacts,
@@ -143,13 +158,13 @@ fn unlock(
     says: &mut dyn Write,
 ) -> Result<Unlocked, Refusal> {
     let place = (order.request.cwd, order.request.home);
-    let Some(asset) = protected::needed(system, delegate, place, &facts.attachment_id)? else {
+    let Some(asset) = protected::needed(&system, delegate, place, &facts.attachment_id)? else {
         return Ok(Unlocked::Public);
     };
     let around = Surroundings { environment: order.environment, here: order.here, signals };
     let tries = if order.secret.may_be_asked_again() { TRIES } else { 1 };
     for number in 1..=tries {
-        let secret = match order.secret.read(system, &question(&asset, number), &around) {
+        let secret = match order.secret.read(&system, &question(&asset, number), &around) {
             Ok(Given::Password(secret)) => secret,
             Ok(Given::Cancelled) => return Ok(Unlocked::Cancelled),
             Err(refusal) if refusal.reason() == Reason::SecretNotPassword && tries > 1 => {
@@ -158,7 +173,7 @@ fn unlock(
             }
             Err(refusal) => return Err(refusal),
         };
-        if asset.opens(system, delegate, &secret)? {
+        if asset.opens(&system, delegate, &secret)? {
             return Ok(Unlocked::Password(secret));
         }
         let _ = writeln!(says, "The password does not open it.");

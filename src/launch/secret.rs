@@ -82,7 +82,7 @@ impl SecretSource {
                 Err(_) => return Err(Reason::SecretNoTerminal.into()),
             },
             Self::Descriptor(descriptor) => fill_from(descriptor, room, around.signals).map_err(unreadable)?,
-            Self::Credential(name) => credential(system, name, room, around).map_err(unreadable)?,
+            Self::Credential(name) => credential(*system, name, room, around).map_err(unreadable)?,
             Self::Command(words) => printed(words, room, around)?,
         };
         match filled {
@@ -101,7 +101,7 @@ fn unreadable(_: Fault) -> Refusal {
 }
 
 /// A credential belongs to the person or to root, who placed it, and is closed to everybody else.
-fn credential(system: &OsSystem, name: &str, room: &mut [u8], around: &Surroundings<'_>) -> Result<Filled, Fault> {
+fn credential(system: OsSystem, name: &str, room: &mut [u8], around: &Surroundings<'_>) -> Result<Filled, Fault> {
     let variable = around.environment.iter().find(|(known, _)| known == OsStr::new("CREDENTIALS_DIRECTORY"));
     let path = variable.and_then(|(_, value)| AbsolutePath::parse(value.to_str()?).ok()).ok_or(Fault::NotFound)?;
     let file = system.open_file_in(&system.open_directory(&path)?, name)?;

@@ -27,8 +27,8 @@ pub fn for_host(inherited: &[(OsString, OsString)], added: &[(&str, &str)]) -> V
 
 fn passes(name: &OsStr) -> bool {
     let is = |known: &&str| name == OsStr::new(known);
-    let ours = name.as_encoded_bytes().starts_with(OURS) && !KEPT.iter().any(|kept| is(&kept));
-    !ours && !TAKEN_AWAY.iter().any(|taken| is(&taken))
+    let ours = name.as_encoded_bytes().starts_with(OURS) && !KEPT.iter().any(is);
+    !ours && !TAKEN_AWAY.iter().any(is)
 }
 
 #[cfg(test)]

@@ -107,13 +107,26 @@ impl Stage {
     /// The launcher on a terminal, where each of these keys is typed at the next question.
     pub(crate) fn launch_typing(&self, more: &[&str], script: &str, keys: &[&[u8]]) -> Seen {
         let mut person = self.sit_down(more, script);
-        for keys in keys {
-            if !person.is_asked() {
+        for (number, keys) in keys.iter().enumerate() {
+            if !person.is_asked_times(number + 1) {
                 break;
             }
             person.type_keys(keys);
         }
         person.finish()
+    }
+
+    /// A shell that has a terminal of its own and what the launcher needs; `$LAUNCH` begins a launch of a script.
+    pub(crate) fn shell(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("setsid");
+        command.args(["-w", "-c", "sh"]).args(words).current_dir(self.scratch.path()).env_clear();
+        let base = self.scratch.command(Program::Broker, ["x"]);
+        command.envs(base.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let words = Self::words(&[], "").into_iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
+        let launch = format!("\"$BROKER\" {}", words.trim_end_matches(" ''"));
+        command.env("LAUNCH", launch).env("PS1", "ready> ");
+        self.arrange(&mut command);
+        command
     }
 
     /// Waits for a file that the script makes.

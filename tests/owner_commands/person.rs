@@ -1,5 +1,6 @@
 //! A person at a terminal, played: starts one of the executables on a pseudo-terminal of its own, waits for its question
 //! and types an answer. Always with a time limit.
+#![allow(dead_code, reason = "each test file uses its own part")]
 
 use crate::support::command::{Exit, LIMIT, Program, Scratch};
 use kdna_broker::system::os::pty::open_pseudo_terminal;
@@ -45,15 +46,21 @@ impl Person {
         arrange: impl FnOnce(&mut Command),
         typed_ahead: &[u8],
     ) -> Self {
+        let mut command = scratch.command(program, std::iter::once(&"--on-terminal").chain(arguments));
+        arrange(&mut command);
+        Self::at(command, typed_ahead)
+    }
+
+    /// Starts any command so; it has to take the terminal as its own.
+    pub(crate) fn at(mut command: Command, typed_ahead: &[u8]) -> Self {
         let (master, path) = open_pseudo_terminal().expect("a pseudo-terminal");
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let other = rustix::fs::open(path, flags, Mode::empty()).expect("its other end");
         let mut terminal = File::from(master);
         terminal.write_all(typed_ahead).expect("typing");
-        let mut command = scratch.command(program, std::iter::once(&"--on-terminal").chain(arguments));
-        arrange(&mut command);
         let end = || Stdio::from(other.try_clone().expect("one more end"));
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().expect("the program starts");
+        drop(command);
         let (send, screen) = channel();
         let mut reader = terminal.try_clone().expect("one more end");
         std::thread::spawn(move || {
@@ -83,8 +90,15 @@ impl Person {
 
     /// Waits until the question is there; false if the command ends without one.
     pub(crate) fn is_asked(&mut self) -> bool {
+        self.is_asked_times(1)
+    }
+
+    /// Waits until so many questions have been asked in all.
+    pub(crate) fn is_asked_times(&mut self, times: usize) -> bool {
         let until = Instant::now() + LIMIT;
-        while ![PROMPT, HIDDEN].iter().any(|end| self.screen().ends_with(end)) {
+        let asked =
+            |screen: &str| [PROMPT, HIDDEN].iter().map(|end| screen.matches(end).count()).sum::<usize>() >= times;
+        while !asked(&self.screen()) || ![PROMPT, HIDDEN].iter().any(|end| self.screen().ends_with(end)) {
             if !self.look(until) {
                 return false;
             }
@@ -94,6 +108,35 @@ impl Person {
 
     pub(crate) fn type_keys(&mut self, keys: &[u8]) {
         self.terminal.as_mut().expect("a terminal").write_all(keys).expect("typing");
+    }
+
+    /// Waits until the screen holds a text; false if the command ends without it.
+    pub(crate) fn is_shown(&mut self, text: &str) -> bool {
+        let until = Instant::now() + LIMIT;
+        while !self.screen().contains(text) {
+            if !self.look(until) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// As [`Person::is_shown`], for what was not there when this was asked last.
+    pub(crate) fn is_shown_again(&mut self, text: &str) -> bool {
+        let seen = self.is_shown(text);
+        self.shown.clear();
+        seen
+    }
+
+    /// The process that was started.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether the terminal shows what is typed.
+    pub(crate) fn echoes(&self) -> bool {
+        let settings = rustix::termios::tcgetattr(self.terminal.as_ref().expect("a terminal")).expect("its settings");
+        settings.local_modes.contains(rustix::termios::LocalModes::ECHO)
     }
 
     /// Goes away without an answer.

@@ -7,8 +7,8 @@ use rustix::fs::fstatfs;
 impl Directory {
     /// Whether what is written here stays in memory (tmpfs or ramfs). Memory may still be swapped, as any memory may.
     pub fn is_in_memory(&self) -> Result<bool, Fault> {
-        let kind = i64::from(fstatfs(self)?.f_type) & 0xffff_ffff;
-        Ok([i64::from(libc::TMPFS_MAGIC), RAMFS_MAGIC].contains(&kind))
+        let kind = fstatfs(self)?.f_type & 0xffff_ffff;
+        Ok([libc::TMPFS_MAGIC, RAMFS_MAGIC].contains(&kind))
     }
 }
 

@@ -5,9 +5,10 @@ use super::signals;
 use crate::system::Fault;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::{Errno, retry_on_intr};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// What is taken instead of being acted on. SIGWINCH is not among them: the terminal tells the whole group.
 const TAKEN: [Signal; 9] = [
@@ -27,6 +28,8 @@ const TAKEN: [Signal; 9] = [
 pub struct Forwarding {
     descriptor: SignalFd,
     before: SigSet,
+    /// The signal that asked for the end before there was somebody to pass it on to; 0 for none.
+    asked: AtomicI32,
 }
 
 /// One signal that came.
@@ -58,7 +61,7 @@ impl Forwarding {
         let taken: SigSet = TAKEN.into_iter().filter(|signal| !signals::is_ignored(*signal)).collect();
         let before = taken.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         let descriptor = SignalFd::with_flags(&taken, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        Ok(Self { descriptor, before })
+        Ok(Self { descriptor, before, asked: AtomicI32::new(0) })
     }
 
     /// The next signal; waits for one.
@@ -85,16 +88,18 @@ impl Forwarding {
         Ok(Some(Notice { signal, from_kernel: read.ssi_code > 0 }))
     }
 
-    /// Whether one that ends this process has come: SIGHUP, SIGINT, SIGQUIT or SIGTERM. Takes what has come until then.
+    /// The signal that ends this process, if one has come: SIGHUP, SIGINT, SIGQUIT or SIGTERM. For the time before there
+    /// is somebody to pass signals on to: takes what has come until now, and remembers the answer.
     pub fn asked_to_end(&self) -> Option<i32> {
         while let Ok(Some(notice)) = self.waiting() {
-            match notice.signal {
-                HostSignal::End(number) => return Some(number),
-                HostSignal::Other(number) if number == libc::SIGINT || number == libc::SIGQUIT => return Some(number),
-                _ => {}
-            }
+            let number = match notice.signal {
+                HostSignal::End(number) => number,
+                HostSignal::Other(number) if number == libc::SIGINT || number == libc::SIGQUIT => number,
+                _ => continue,
+            };
+            let _ = self.asked.compare_exchange(0, number, Ordering::SeqCst, Ordering::SeqCst);
         }
-        None
+        Some(self.asked.load(Ordering::SeqCst)).filter(|number| *number != 0)
     }
 
     /// Gives this thread the mask that the process was started with, for good. Only for a thread that starts a program
@@ -103,23 +108,28 @@ impl Forwarding {
         Ok(self.before.thread_set_mask()?)
     }
 
-    /// Waits until a descriptor can be read, or one of the signals has come: whether it was the descriptor.
-    pub(super) fn readable(&self, descriptor: BorrowedFd<'_>, at_most: Option<&Timespec>) -> Result<bool, Errno> {
-        let mut watched =
-            [PollFd::from_borrowed_fd(descriptor, PollFlags::IN), PollFd::new(&self.descriptor, PollFlags::IN)];
-        retry_on_intr(|| poll(&mut watched, at_most))?;
-        let [descriptor, signal] = &watched;
-        Ok(signal.revents().is_empty() && !descriptor.revents().is_empty())
+    /// Waits until a descriptor can be read (`true`), or somebody asks for the end ([`Forwarding::asked_to_end`]).
+    pub(super) fn readable(&self, descriptor: BorrowedFd<'_>) -> Result<bool, Errno> {
+        while self.asked_to_end().is_none() {
+            let mut watched =
+                [PollFd::from_borrowed_fd(descriptor, PollFlags::IN), PollFd::new(&self.descriptor, PollFlags::IN)];
+            retry_on_intr(|| poll(&mut watched, None))?;
+            let [descriptor, signal] = &watched;
+            if signal.revents().is_empty() && !descriptor.revents().is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Stops this process, as the person's terminal would, until somebody lets it go on. Does nothing where nobody could:
     /// in a group without a shell above it.
     pub fn stop(&self) -> Result<(), Fault> {
         let stop = SigSet::from_iter([Signal::SIGTSTP]);
+        // Sent before it is let in: together with one that waits already it is one, and stops this process once.
+        kill(nix::unistd::getpid(), Signal::SIGTSTP)?;
         stop.thread_unblock()?;
-        let sent = kill(nix::unistd::getpid(), Signal::SIGTSTP);
-        stop.thread_block()?;
-        Ok(sent?)
+        Ok(stop.thread_block()?)
     }
 }
 

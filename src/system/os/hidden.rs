@@ -28,7 +28,7 @@ pub fn ask_hidden(question: &str, buffer: &mut [u8], signals: &Forwarding) -> Re
     let device = terminal.device();
     tcflush(device, QueueSelector::IFlush).map_err(|_| NoTerminal)?;
     store::write_all(device, question.as_bytes()).map_err(|_| NoTerminal)?;
-    let answer = match signals.readable(device, None) {
+    let answer = match signals.readable(device) {
         Ok(true) => line(rustix::io::retry_on_intr(|| rustix::io::read(device, &mut *buffer)), buffer),
         Ok(false) => HiddenAnswer::Interrupted,
         Err(_) => return Err(NoTerminal),
@@ -64,7 +64,7 @@ pub fn fill_from(source: impl AsFd, buffer: &mut [u8], signals: &Forwarding) -> 
     loop {
         let rest = buffer.get_mut(filled..).filter(|rest| !rest.is_empty());
         let full = rest.is_none();
-        if !signals.readable(source.as_fd(), None)? {
+        if !signals.readable(source.as_fd())? {
             return Ok(Filled::Interrupted);
         }
         let target = rest.unwrap_or(&mut beyond);
