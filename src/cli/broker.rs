@@ -6,7 +6,7 @@ use crate::cli::demo;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
 use crate::cli::outcome::Outcome;
-use crate::cli::{consent, help, launch, machine, owner, runtime};
+use crate::cli::{consent, help, host_config, launch, machine, owner, runtime};
 use crate::delegate::Delegate;
 use crate::delegate::pin::PinnedRuntime;
 use crate::foundation::limits;
@@ -31,6 +31,7 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
     match command {
         "mcp" => serve(environment, words),
         "consent" => consent::run(environment, words),
+        "host-config" => host_config::run(environment, words),
         "launch" => launch::run(environment, words),
         "runtime" => runtime::run(words),
         "doctor" => machine::run(environment, words),
@@ -46,6 +47,14 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
 
 const SERVE: Options =
     Options { flags: &["--hardened", "--verbose"], values: &["--tool-names"], repeatable: &[], flags_once: true };
+
+/// Whether a command line starts the server, and then whether its tools have portable names.
+pub(crate) fn serves(words: &[String]) -> Option<bool> {
+    let (command, words) = words.split_first()?;
+    let arguments = SERVE.parse(words).ok().filter(|arguments| arguments.positionals().is_empty())?;
+    let names = ToolNames::parse(arguments.value("--tool-names").unwrap_or("dotted"))?;
+    (command == "mcp").then_some(names == ToolNames::Portable)
+}
 
 fn serve(environment: &Environment, words: &[String]) -> Outcome {
     let arguments = match SERVE.parse(words) {

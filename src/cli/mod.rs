@@ -20,6 +20,7 @@ mod doctor;
 mod environment;
 mod grammar;
 mod help;
+mod host_config;
 mod host_consent;
 mod input;
 mod launch;

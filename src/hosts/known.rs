@@ -1,5 +1,7 @@
 //! The hosts that are known, as a table. What is not measured is not claimed.
 
+use super::{PORTABLE_TOOLS, TOOLS};
+
 /// A host.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Host {
@@ -11,6 +13,84 @@ pub struct Host {
     pub program: &'static str,
     /// How it is kept from writing a transcript; `None` where no way is known.
     pub transcript: Option<TranscriptFlag>,
+    /// The files that it reads, those for entries first.
+    pub files: &'static [HostFile],
+    /// The member of a file that holds its servers.
+    pub servers: &'static str,
+    /// How an entry is written.
+    pub shape: Shape,
+    /// Where it is told which tools may be used.
+    pub list: ToolList,
+    /// Characters of one result that are known to reach the model whole; `None` where that was not measured.
+    pub keeps_whole: Option<usize>,
+    /// Whether its entry asks the server for names without dots: hosts that take dots were measured.
+    pub portable: bool,
+    /// Whether it hands a server only those of its variables that the entry names.
+    pub filters_variables: bool,
+}
+
+/// A file of a host.
+#[derive(Debug, PartialEq, Eq)]
+pub struct HostFile {
+    /// Below the home directory or below the project.
+    pub scope: Scope,
+    /// Where, from there.
+    pub path: &'static str,
+    /// How it is written.
+    pub syntax: Syntax,
+    /// What it holds.
+    pub holds: Holds,
+    /// What a person must know before writing it; empty where there is nothing.
+    pub note: &'static str,
+}
+
+/// What a file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Every project of the person.
+    User,
+    /// One project.
+    Project,
+}
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// TOML.
+    Toml,
+    /// JSON; comments and trailing commas are read, as most hosts do.
+    Json,
+}
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// Servers.
+    Servers,
+    /// Permissions alone.
+    Permissions,
+}
+
+/// How an entry is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// `command` is a text, `args` a list, `env` a map.
+    CommandAndArgs,
+    /// `command` is the whole list, `environment` a map.
+    CommandList,
+}
+
+/// Where a host is told which tools may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolList {
+    /// In the entry, under this name, each tool by its own name.
+    InEntry(&'static str),
+    /// In `permissions.allow` of the files that hold permissions, as `mcp__SERVER__TOOL`.
+    Allowed,
+    /// In `permission` of the same file, as `SERVER_TOOL`.
+    Permission,
+    /// In the host's own settings, which are no file of the project.
+    Elsewhere,
 }
 
 /// A flag that keeps no transcript, and what it needs.
@@ -22,6 +102,14 @@ pub struct TranscriptFlag {
     pub after: &'static [&'static str],
 }
 
+const fn servers(scope: Scope, path: &'static str, syntax: Syntax, note: &'static str) -> HostFile {
+    HostFile { scope, path, syntax, holds: Holds::Servers, note }
+}
+
+const fn permissions(scope: Scope, path: &'static str) -> HostFile {
+    HostFile { scope, path, syntax: Syntax::Json, holds: Holds::Permissions, note: "" }
+}
+
 /// The hosts.
 pub const HOSTS: [Host; 6] = [
     Host {
@@ -29,17 +117,112 @@ pub const HOSTS: [Host; 6] = [
         title: "Codex",
         program: "codex",
         transcript: Some(TranscriptFlag { flag: "--ephemeral", after: &["exec"] }),
+        files: &[
+            servers(
+                Scope::Project,
+                ".codex/config.toml",
+                Syntax::Toml,
+                "read only if the project is trusted ('codex exec --trust', or trust_level in the user's file)",
+            ),
+            servers(Scope::User, ".codex/config.toml", Syntax::Toml, ""),
+        ],
+        servers: "mcp_servers",
+        shape: Shape::CommandAndArgs,
+        list: ToolList::InEntry("enabled_tools"),
+        keeps_whole: Some(8_000),
+        portable: false,
+        filters_variables: true,
     },
-    Host { id: "opencode", title: "OpenCode", program: "opencode", transcript: None },
+    Host {
+        id: "opencode",
+        title: "OpenCode",
+        program: "opencode",
+        transcript: None,
+        files: &[
+            servers(Scope::Project, "opencode.json", Syntax::Json, ""),
+            servers(Scope::Project, "opencode.jsonc", Syntax::Json, ""),
+            servers(Scope::User, ".config/opencode/opencode.json", Syntax::Json, ""),
+            servers(Scope::User, ".config/opencode/opencode.jsonc", Syntax::Json, ""),
+        ],
+        servers: "mcp",
+        shape: Shape::CommandList,
+        list: ToolList::Permission,
+        keeps_whole: Some(48_000),
+        portable: false,
+        filters_variables: false,
+    },
     Host {
         id: "claude-code",
         title: "Claude Code",
         program: "claude",
         transcript: Some(TranscriptFlag { flag: "--no-session-persistence", after: &["-p", "--print"] }),
+        files: &[
+            servers(Scope::Project, ".mcp.json", Syntax::Json, ""),
+            permissions(Scope::Project, ".claude/settings.local.json"),
+            permissions(Scope::Project, ".claude/settings.json"),
+            servers(
+                Scope::User,
+                ".claude.json",
+                Syntax::Json,
+                "the host writes this file itself: add to it, and while it does not run",
+            ),
+            permissions(Scope::User, ".claude/settings.json"),
+        ],
+        servers: "mcpServers",
+        shape: Shape::CommandAndArgs,
+        list: ToolList::Allowed,
+        keeps_whole: Some(48_000),
+        portable: false,
+        filters_variables: false,
     },
-    Host { id: "gemini-cli", title: "Gemini CLI", program: "gemini", transcript: None },
-    Host { id: "vscode", title: "VS Code", program: "code", transcript: None },
-    Host { id: "cursor", title: "Cursor", program: "cursor", transcript: None },
+    Host {
+        id: "gemini-cli",
+        title: "Gemini CLI",
+        program: "gemini",
+        transcript: None,
+        files: &[
+            servers(Scope::Project, ".gemini/settings.json", Syntax::Json, ""),
+            servers(Scope::User, ".gemini/settings.json", Syntax::Json, ""),
+        ],
+        servers: "mcpServers",
+        shape: Shape::CommandAndArgs,
+        list: ToolList::InEntry("includeTools"),
+        keeps_whole: None,
+        portable: true,
+        filters_variables: false,
+    },
+    Host {
+        id: "vscode",
+        title: "VS Code",
+        program: "code",
+        transcript: None,
+        files: &[
+            servers(Scope::Project, ".vscode/mcp.json", Syntax::Json, ""),
+            servers(Scope::User, ".config/Code/User/mcp.json", Syntax::Json, ""),
+        ],
+        servers: "servers",
+        shape: Shape::CommandAndArgs,
+        list: ToolList::Elsewhere,
+        keeps_whole: None,
+        portable: true,
+        filters_variables: false,
+    },
+    Host {
+        id: "cursor",
+        title: "Cursor",
+        program: "cursor",
+        transcript: None,
+        files: &[
+            servers(Scope::Project, ".cursor/mcp.json", Syntax::Json, ""),
+            servers(Scope::User, ".cursor/mcp.json", Syntax::Json, ""),
+        ],
+        servers: "mcpServers",
+        shape: Shape::CommandAndArgs,
+        list: ToolList::Elsewhere,
+        keeps_whole: None,
+        portable: true,
+        filters_variables: false,
+    },
 ];
 
 /// The host of this identifier.
@@ -53,6 +236,16 @@ pub fn by_program(word: &str) -> Option<&'static Host> {
 }
 
 impl Host {
+    /// The tools as its entry has the server offer them.
+    pub const fn tools(&self) -> [&'static str; 3] {
+        if self.portable { PORTABLE_TOOLS } else { TOOLS }
+    }
+
+    /// The arguments of its entry.
+    pub const fn arguments(&self) -> &'static [&'static str] {
+        if self.portable { &["mcp", "--tool-names", "portable"] } else { &["mcp"] }
+    }
+
     /// The command with the flag that keeps no transcript; `None` where the flag is not known or does not hold.
     pub fn without_transcript(&self, command: &[String]) -> Option<Vec<String>> {
         let known = self.transcript.as_ref()?;
