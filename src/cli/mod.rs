@@ -21,8 +21,10 @@ mod doctor;
 mod environment;
 mod grammar;
 mod help;
+mod host_config;
 mod host_consent;
 mod input;
+mod launch;
 mod machine;
 #[cfg(feature = "runtime")]
 mod made;

@@ -1,6 +1,5 @@
 //! A person at a terminal, played: starts one of the executables on a pseudo-terminal of its own, waits for its question
 //! and types an answer. Always with a time limit.
-
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use crate::support::command::{Exit, LIMIT, Program, Scratch};
@@ -14,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// What a question ends with.
 const PROMPT: &str = "[y/N] ";
+/// What a question for a password ends with.
+const HIDDEN: &str = " of 3): ";
 
 /// A command on a terminal of its own.
 pub(crate) struct Person {
@@ -100,8 +101,15 @@ impl Person {
 
     /// Waits until the question is there; false if the command ends without one.
     pub(crate) fn is_asked(&mut self) -> bool {
+        self.is_asked_times(1)
+    }
+
+    /// Waits until so many questions have been asked in all.
+    pub(crate) fn is_asked_times(&mut self, times: usize) -> bool {
         let until = Instant::now() + LIMIT;
-        while !self.screen().ends_with(PROMPT) {
+        let asked =
+            |screen: &str| [PROMPT, HIDDEN].iter().map(|end| screen.matches(end).count()).sum::<usize>() >= times;
+        while !asked(&self.screen()) || ![PROMPT, HIDDEN].iter().any(|end| self.screen().ends_with(end)) {
             if !self.look(until) {
                 return false;
             }
@@ -117,6 +125,35 @@ impl Person {
     pub(crate) fn settings(&self) -> String {
         let settings = tcgetattr(self.terminal.as_ref().expect("a terminal")).expect("settings");
         format!("{settings:?}")
+    }
+
+    /// Waits until the screen holds a text; false if the command ends without it.
+    pub(crate) fn is_shown(&mut self, text: &str) -> bool {
+        let until = Instant::now() + LIMIT;
+        while !self.screen().contains(text) {
+            if !self.look(until) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// As [`Person::is_shown`], for what was not there when this was asked last.
+    pub(crate) fn is_shown_again(&mut self, text: &str) -> bool {
+        let seen = self.is_shown(text);
+        self.shown.clear();
+        seen
+    }
+
+    /// The process that was started.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether the terminal shows what is typed.
+    pub(crate) fn echoes(&self) -> bool {
+        let settings = tcgetattr(self.terminal.as_ref().expect("a terminal")).expect("settings");
+        settings.local_modes.contains(rustix::termios::LocalModes::ECHO)
     }
 
     /// Sends the command a signal.

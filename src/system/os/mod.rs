@@ -8,6 +8,9 @@ mod child;
 pub mod confine;
 pub mod external;
 mod fault;
+pub mod file_system;
+pub mod forward;
+pub mod hidden;
 pub mod host_process;
 mod observe;
 mod process;
@@ -34,6 +37,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use rustix::fd::OwnedFd as Inherited;
 pub use seal::Sealed;
 pub use store::Lock;
 

@@ -63,7 +63,7 @@ pub(super) enum Echo {
 
 /// How a question ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub enum Line {
     /// A whole line: so many bytes of the buffer, without its end.
     Whole(usize),
     /// Control-C, end of input, a line that does not fit, or the terminal went away.
