@@ -1,4 +1,4 @@
-//! An asset that a command makes: judged by the sandboxed worker while it has no name, and only then written and named.
+//! An asset that a command makes: judged by the sandboxed worker while it is in memory only, and then written and named.
 //! What is not judged good is never left behind, not even by a killed process; a file that is there stays unless `--force`
 //! is given.
 
@@ -49,6 +49,8 @@ impl Target {
         if !force && path.as_ref().is_some_and(|path| system.look(path) != Err(Fault::NotFound)) {
             return Err(target.taken());
         }
+        // Said before any work, and before anybody is asked for a password.
+        target.open(system).map_err(unwritable)?;
         Ok(target)
     }
 
@@ -89,28 +91,17 @@ impl Target {
         bytes: &[u8],
         judge: impl FnOnce(&S::Sealed) -> Result<Value, Outcome>,
     ) -> Result<Value, Outcome> {
-        let plan = judge(&self.seal_unnamed(system, bytes)?)?;
+        let plan = judge(&seal(system, bytes)?)?;
         let directory = self.open(system).map_err(unwritable)?;
         let temporary = temporary(system)?;
         let file = system.create_file(&directory, &temporary, 0o644).map_err(unwritable)?;
-        let stored = write(system, &file, bytes)
-            .and_then(|_| system.sync_file(&file).map_err(unwritable))
-            .and_then(|()| self.take_name(system, &directory, &temporary));
+        let stored = write(system, &file, bytes).and_then(|()| self.take_name(system, &directory, &temporary));
         if stored.is_err() || !self.force {
             let _ = system.remove(&directory, &temporary);
         }
         stored?;
         let _ = system.sync_directory(&directory);
         Ok(plan)
-    }
-
-    /// Seals bytes whose file has no name any more before the first of them is written.
-    pub(super) fn seal_unnamed<S: System>(&self, system: &S, bytes: &[u8]) -> Result<S::Sealed, Outcome> {
-        let directory = self.open(system).map_err(unwritable)?;
-        let temporary = temporary(system)?;
-        let file = system.create_file(&directory, &temporary, 0o600).map_err(unwritable)?;
-        system.remove(&directory, &temporary).map_err(unwritable)?;
-        write(system, &file, bytes)
     }
 
     /// Without `--force` the name is taken by a link, which fails if somebody else took it meanwhile.
@@ -137,12 +128,19 @@ fn temporary<S: System>(system: &S) -> Result<String, Outcome> {
     Ok(format!(".kdna-pack-{}.tmp", hex(&random)))
 }
 
-/// Writes and seals what is then there, which must be what was written.
-fn write<S: System>(system: &S, file: &S::File, bytes: &[u8]) -> Result<S::Sealed, Outcome> {
-    system.write(file, bytes).map_err(unwritable)?;
-    let sealed = system.seal(file, limits::CONTAINER_BYTES);
-    let (sealed, digest) = sealed.map_err(|_| nothing_written("the file could not be read back"))?;
-    if digest == Digest::of(bytes) { Ok(sealed) } else { Err(nothing_written("the file is not what was written")) }
+/// Writes and makes durable what is then read back: it must be what was written.
+fn write<S: System>(system: &S, file: &S::File, bytes: &[u8]) -> Result<(), Outcome> {
+    system.write(file, bytes).and_then(|()| system.sync_file(file)).map_err(unwritable)?;
+    match system.digest(file, limits::CONTAINER_BYTES) {
+        Ok(digest) if digest == Digest::of(bytes) => Ok(()),
+        Ok(_) => Err(nothing_written("the file is not what was written")),
+        Err(_) => Err(nothing_written("the file could not be read back")),
+    }
+}
+
+/// Bytes for the worker, on no disk.
+pub(super) fn seal<S: System>(system: &S, bytes: &[u8]) -> Result<S::Sealed, Outcome> {
+    system.seal_bytes(bytes).map_err(|_| nothing_written("it could not be sealed in memory"))
 }
 
 /// Every gate, and for an asset that may be loaded now also the load itself, which compares declared digests. Gives the

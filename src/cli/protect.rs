@@ -8,7 +8,7 @@ use crate::cli::asset::{
     seal_packaged,
 };
 use crate::cli::grammar::Options;
-use crate::cli::made::{Target, full_load, judge, nothing_written, refused_by};
+use crate::cli::made::{Target, full_load, judge, nothing_written, refused_by, seal};
 use crate::cli::outcome::Outcome;
 use crate::cli::pack;
 use crate::delegate::contract::Request;
@@ -49,7 +49,7 @@ fn public_form<S: System>(system: &S, source: &str, target: &Target) -> Result<S
         return seal_packaged(system, source, NOT_CONTAINER).map(|(sealed, _)| sealed);
     }
     let (bytes, _) = pack::packed_source(system, source, target)?;
-    target.seal_unnamed(system, &bytes)
+    seal(system, &bytes)
 }
 
 /// What the worker would refuse anyway is refused before anybody types a password.

@@ -211,6 +211,8 @@ pub trait System: Observe {
     /// Reads a held file once, digesting while reading, into a sealed copy. [`Fault::TooLarge`] above `limit`,
     /// [`Fault::Changed`] if its facts differ after the read.
     fn seal(&self, file: &Self::File, limit: u64) -> Result<(Self::Sealed, Digest), Fault>;
+    /// Seals bytes that are in memory only: no file system ever holds them.
+    fn seal_bytes(&self, bytes: &[u8]) -> Result<Self::Sealed, Fault>;
     /// Runs one delegated runtime process to its end. Always reaps it.
     fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault>
     where

@@ -69,6 +69,7 @@ fn a_child_can_do_no_more_than_its_sandbox_lets_it() {
         assert_eq!(change(&child, &root, &writable, call), Err(Fault::Denied), "{call:?}");
     }
     assert_eq!(child.seal(&file, 100).err(), Some(Fault::Denied));
+    assert_eq!(child.seal_bytes(b"x").err(), Some(Fault::Denied));
     assert_eq!(child.lock(&file, Duration::ZERO).err(), Some(Fault::Denied));
     assert_eq!(child.ask("Allow?"), Err(NoTerminal));
     assert_eq!(child.ask_secret("Password: ", &mut [0; 8]), Err(NoTerminal));

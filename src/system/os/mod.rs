@@ -148,6 +148,9 @@ impl System for OsSystem {
     fn seal(&self, file: &File, limit: u64) -> Result<(Sealed, Digest), Fault> {
         seal::seal(file.as_fd(), limit)
     }
+    fn seal_bytes(&self, bytes: &[u8]) -> Result<Sealed, Fault> {
+        seal::seal_bytes(bytes)
+    }
     fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
         process::run(order)
     }

@@ -59,6 +59,13 @@ pub(super) fn seal(file: BorrowedFd<'_>, limit: u64) -> Result<(Sealed, Digest),
     Ok((Sealed { held: close_for_writing(&memory)?, length }, digest))
 }
 
+pub(super) fn seal_bytes(bytes: &[u8]) -> Result<Sealed, Fault> {
+    let memory = memory_file()?;
+    store::write_all(memory.as_fd(), bytes)?;
+    let length = u64::try_from(bytes.len()).map_err(|_| Fault::TooLarge)?;
+    Ok(Sealed { held: close_for_writing(&memory)?, length })
+}
+
 fn memory_file() -> Result<OwnedFd, Fault> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     match memfd_create("snapshot", flags | MemfdFlags::NOEXEC_SEAL) {
