@@ -29,6 +29,7 @@ mod owner;
 mod pack;
 #[cfg(feature = "runtime")]
 mod people;
+mod progress;
 mod resolve;
 mod runtime;
 mod shim;

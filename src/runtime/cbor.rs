@@ -1,6 +1,6 @@
 //! The payload's CBOR, decoded into the ordered value. Refuses everything that has no plain JSON counterpart (byte
 //! strings, tags, other simple values) except 64-bit integers and `undefined`, which become [`Value::Unprintable`].
-//! Recursion ends at the entry depth limit, a declared length allocates room for a few members at most, and what is decoded
+//! Recursion ends at the entry depth limit, a declared length allocates room for a bounded number of items, and what is decoded
 //! takes no more memory than the limit of values allows, however small its items are.
 
 use crate::foundation::limits;
@@ -31,8 +31,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Value, CborFault> {
 }
 
 const BREAK: u8 = 0xff;
-/// The longest list or map that gets its room before its members are read.
-const AT_ONCE: usize = 12;
+/// Items that get their room before they are read. As many as the depth limit of lists may be open at a time.
+const AT_ONCE: usize = 512;
 
 struct Reader<'a> {
     rest: &'a [u8],
@@ -114,10 +114,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Members to make room for at once: what is declared, as far as it is few and the rest of the input can hold it.
+    /// Items to make room for at once: what is declared, unless the rest of the input cannot hold it, and few of many.
     fn expected(&self, left: Option<u64>) -> usize {
-        let declared = left.and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
-        if declared <= AT_ONCE { declared.min(self.rest.len()) } else { 0 }
+        let declared = left.and_then(|count| usize::try_from(count).ok()).filter(|count| *count <= self.rest.len());
+        declared.unwrap_or(0).min(AT_ONCE)
     }
 
     fn array(&mut self, mut left: Option<u64>, level: usize) -> Result<Value, CborFault> {

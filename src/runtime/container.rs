@@ -7,7 +7,7 @@
 //! writer noted none; integrity rests on the digests, not on it.
 
 use super::fault::{RuntimeFault, code};
-use super::inflate::{Inflater, crc32};
+use super::inflate::{crc32, inflate};
 use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::text::is_nfc;
@@ -83,12 +83,12 @@ impl<'a> Container<'a> {
         demand(end.count <= limits::CONTAINER_ENTRIES)?;
         let mut container = Container { bytes, entries: Vec::with_capacity(end.count) };
         let mut records = Vec::with_capacity(end.count.saturating_add(2));
-        let (mut at, mut total, mut inflater) = (end.directory, 0, Inflater::default());
+        let (mut at, mut total) = (end.directory, 0);
         for _ in 0..end.count {
             let central = Central::read(bytes, at)?;
             let name = String::from_utf8_lossy(central.name).into_owned();
             container.admit(&central, &name, &mut total)?;
-            let (record, data) = central.content(bytes, &mut inflater)?;
+            let (record, data) = central.content(bytes)?;
             records.push(record);
             container.entries.push(Entry { name, data, digest: OnceCell::new() });
             at = central.next;
@@ -223,13 +223,13 @@ impl<'a> Central<'a> {
     }
 
     /// The range of the whole local record, and its content at the size that the directory declares.
-    fn content(&self, bytes: &'a [u8], inflater: &mut Inflater) -> Result<(Range<usize>, Cow<'a, [u8]>), RuntimeFault> {
+    fn content(&self, bytes: &'a [u8]) -> Result<(Range<usize>, Cow<'a, [u8]>), RuntimeFault> {
         let local = Local::read(bytes, self.local_offset)?;
         demand(local.flags & 1 == 0 && local.name == self.name)?;
         let stop = local.data.saturating_add(self.compressed);
         let data = bytes.get(local.data..stop.min(bytes.len())).unwrap_or_default();
         let size = usize::try_from(self.uncompressed).map_err(|_| RuntimeFault::UNNAMED)?;
-        let data = if self.method == STORED { Cow::Borrowed(data) } else { Cow::Owned(inflater.inflate(data, size)?) };
+        let data = if self.method == STORED { Cow::Borrowed(data) } else { Cow::Owned(inflate(data, size)?) };
         demand(data.len() == size && (self.crc == 0 || crc32(&data) == self.crc))?;
         Ok((self.local_offset..stop, data))
     }

@@ -4,14 +4,22 @@ use super::fault::{RuntimeFault, code};
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
+use std::cell::RefCell;
 
-/// Inflates entries one after the other; its tables, of some ten thousand bytes, are made once for all of them.
-#[derive(Default)]
-pub(super) struct Inflater(Option<Box<DecompressorOxide>>);
+thread_local! {
+    static INFLATER: RefCell<Inflater> = const { RefCell::new(Inflater(None)) };
+}
+
+/// Inflates one entry to exactly `size` bytes. Bytes after the end of the stream are ignored.
+pub(super) fn inflate(data: &[u8], size: usize) -> Result<Vec<u8>, RuntimeFault> {
+    INFLATER.with_borrow_mut(|inflater| inflater.inflate(data, size))
+}
+
+/// Inflates one entry after the other; its tables, of some ten thousand bytes, are made once for all of them.
+struct Inflater(Option<Box<DecompressorOxide>>);
 
 impl Inflater {
-    /// Inflates one entry to exactly `size` bytes. Bytes after the end of the stream are ignored.
-    pub(super) fn inflate(&mut self, data: &[u8], size: usize) -> Result<Vec<u8>, RuntimeFault> {
+    fn inflate(&mut self, data: &[u8], size: usize) -> Result<Vec<u8>, RuntimeFault> {
         let mut output = vec![0; size.saturating_add(1)];
         let decoder = self.0.get_or_insert_default();
         decoder.init();
@@ -75,14 +83,10 @@ mod tests {
     use super::*;
     use miniz_oxide::deflate::compress_to_vec;
 
-    fn inflate(data: &[u8], size: usize) -> Result<Vec<u8>, RuntimeFault> {
-        Inflater::default().inflate(data, size)
-    }
-
     #[test]
     fn nothing_of_one_entry_is_left_for_the_next() {
         let texts: [&[u8]; 3] = [b"judgment judgment judgment", b"", b"other words of other letters, 0123456789"];
-        let mut inflater = Inflater::default();
+        let mut inflater = Inflater(None);
         for (before, text) in texts.iter().flat_map(|before| texts.map(|text| (*before, text))) {
             for level in [0, 1, 9] {
                 let (first, data) = (compress_to_vec(before, 9), compress_to_vec(text, level));
