@@ -14,6 +14,7 @@ use kdna_broker::foundation::refusal::{Reason, Refusal};
 use kdna_broker::foundation::time::Timestamp;
 use kdna_broker::foundation::value::Value;
 use kdna_broker::mcp::{Ending, ServeOptions, ToolNames, serve};
+use kdna_broker::runtime::resolver::{Inspector as _, NotAnAsset};
 use kdna_broker::runtime::writer::{Argon2id, Fresh, Parts, Payload, ProtectFault, pack, protect};
 use kdna_broker::runtime::{self, InputKind, LoadProfile, PlanInput, RuntimeFault};
 use kdna_broker::system::Cancel;
@@ -44,6 +45,9 @@ pub(crate) fn container(data: &[u8]) {
     let inspected = runtime::inspect(data);
     let validated = runtime::validate(data, Some(&PlanInput::default()));
     let planned = runtime::plan(data, &PlanInput::default());
+    let by_its_plan = |bytes: &[u8]| runtime::plan(bytes, &PlanInput::default()).map_err(|_| NotAnAsset);
+    let standing = runtime::standing(data).map_err(|_| NotAnAsset);
+    assert_eq!(standing, by_its_plan.standing(data), "a resolution would be told other than the plan says");
     for document in [inspected.ok(), planned.ok(), validated.ok().map(|(document, _)| document)].into_iter().flatten() {
         assert!(recognised, "a document of bytes that are no asset");
         assert!(write::pretty_length(&document).is_ok(), "a document that cannot be printed");

@@ -6,6 +6,7 @@ use crate::capability::root;
 use crate::capability::secret::{PasswordFault, Secret};
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
+use crate::cli::progress;
 use crate::delegate::Delegate;
 use crate::delegate::contract::{LoadRequest, PlanRequest, Request};
 use crate::foundation::digest::Digest;
@@ -202,7 +203,8 @@ fn named<S: System>(system: &S, file: &str, irregular: &str) -> Result<Named<S>,
     }
     let sealed = open_named(system, &path).and_then(|file| match system.file_facts(&file)?.size {
         0 => Err(Fault::WrongKind),
-        size => system.seal(&file, limits::SNAPSHOT_BYTES).map(|(sealed, digest)| (sealed, digest, size)),
+        size => progress::during(progress::HASHING, || system.seal(&file, limits::SNAPSHOT_BYTES))
+            .map(|(sealed, digest)| (sealed, digest, size)),
     });
     let (sealed, digest, size) = sealed.map_err(|_| Outcome::usage(irregular))?;
     Ok(Named { sealed, path, digest, size })

@@ -34,6 +34,7 @@ mod owner;
 mod pack;
 #[cfg(feature = "runtime")]
 mod people;
+mod progress;
 #[cfg(feature = "runtime")]
 mod protect;
 mod remembered;

@@ -12,7 +12,9 @@ use crate::foundation::limits;
 use crate::foundation::value::Value;
 use crate::runtime::resolver::{self, Inspector, NotAnAsset, Selection, TaskSource};
 use crate::runtime::writer::{self, Argon2id, Fresh, ProtectFault};
-use crate::runtime::{self, Asset, EntitlementStatus, InputKind, LoadInput, LoadProfile, PlanInput, RuntimeFault};
+use crate::runtime::{
+    self, Asset, EntitlementStatus, InputKind, LoadInput, LoadProfile, PlanInput, RuntimeFault, Standing,
+};
 use crate::system::os::{OsSystem, confine, worker_io};
 use crate::system::{Observe, System as _};
 
@@ -167,11 +169,8 @@ fn selection(request: &ResolveRequest) -> Result<Option<Selection>, (Option<&'st
 struct Embedded;
 
 impl Inspector for Embedded {
-    fn plan(&self, bytes: &[u8]) -> Result<Value, NotAnAsset> {
-        if !runtime::recognise(bytes) {
-            return Err(NotAnAsset);
-        }
-        runtime::plan(bytes, &PlanInput::default()).map_err(|_| NotAnAsset)
+    fn standing(&self, bytes: &[u8]) -> Result<Standing, NotAnAsset> {
+        runtime::standing(bytes).map_err(|_| NotAnAsset)
     }
 }
 

@@ -6,9 +6,9 @@ use super::container::{CHECKSUMS, Container, MANIFEST, recognise};
 use super::decision::{INVALID, Outcome};
 use super::digests::demand_readable_tree;
 use super::fault::RuntimeFault;
-use super::inspect::document as inspection_of;
+use super::inspect::{document as inspection_of, repeats_claim};
 use super::manifest::{claims_trust, is_remote};
-use super::plan::{self, EntitlementStatus, PlanInput};
+use super::plan::{self, EntitlementStatus, PlanInput, Standing};
 use super::validation::Validation;
 use crate::foundation::json::{JsonFault, read_javascript};
 use crate::foundation::switches::Switches;
@@ -55,7 +55,9 @@ impl<'a> Asset<'a> {
     /// The same beyond the base profile, as far as it is switched on.
     pub fn read_for_load_with(bytes: &'a [u8], switches: Switches) -> Result<Self, RuntimeFault> {
         let asset = Self::read_with(bytes, switches)?;
-        asset.inspect()?;
+        if repeats_claim(&asset) {
+            return Err(RuntimeFault::UNNAMED);
+        }
         demand_readable_tree(&asset)?;
         Ok(asset)
     }
@@ -79,6 +81,11 @@ impl<'a> Asset<'a> {
     /// The `LoadPlan`.
     pub fn plan(&self, input: &PlanInput<'_>) -> Result<Value, RuntimeFault> {
         plan::document(self, &Validation::of(self)?, input).map(|(document, _)| document)
+    }
+
+    /// What a resolution needs to know of a usable asset. Refuses, without a code, an asset whose plan is invalid.
+    pub fn standing(&self) -> Result<Standing, RuntimeFault> {
+        plan::standing(&self.manifest, &Validation::of(self)?)
     }
 
     /// The Runtime Capsule, or the code of the first reason against it.
@@ -114,6 +121,11 @@ fn exit_of(outcome: Outcome) -> u8 {
 /// The `LoadPlan` of an asset, valid or not. A fault means that nothing can be said about the bytes as an asset.
 pub fn plan(bytes: &[u8], input: &PlanInput<'_>) -> Result<Value, RuntimeFault> {
     Asset::read_for_load(bytes)?.plan(input)
+}
+
+/// What a resolution needs to know of a usable asset (see [`Asset::standing`]).
+pub fn standing(bytes: &[u8]) -> Result<Standing, RuntimeFault> {
+    Asset::read_for_load(bytes)?.standing()
 }
 
 /// The Runtime Capsule of an asset. A protected one needs its password for every profile: `KDNA_DECRYPT_FAILED` where it
