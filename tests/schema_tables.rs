@@ -66,12 +66,12 @@ fn changed(schema: &Value, path: &[&str], to: Value) -> Value {
 
 fn document(name: &str, schema: &Value) -> String {
     let name = static_name(name);
-    let mut text = format!("\npub(super) static {name}: Schema = {};\n", schema_of(&name, schema, 0));
-    for (definition, schema) in schema.get("$defs").and_then(Value::as_object).into_iter().flat_map(Object::iter) {
-        let definition = format!("{name}_{}", static_name(definition));
-        text += &format!("\nstatic {definition}: Schema = {};\n", schema_of(&name, schema, 0));
-    }
-    text
+    let definitions = schema.get("$defs").and_then(Value::as_object).into_iter().flat_map(Object::iter);
+    let definitions = definitions.map(|(definition, schema)| {
+        format!("\nstatic {name}_{}: Schema = {};\n", static_name(definition), schema_of(&name, schema, 0))
+    });
+    let whole = format!("\npub(super) static {name}: Schema = {};\n", schema_of(&name, schema, 0));
+    std::iter::once(whole).chain(definitions).collect()
 }
 
 fn static_name(name: &str) -> String {

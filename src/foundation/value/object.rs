@@ -26,7 +26,7 @@ impl Object {
     }
 
     /// An empty map with room for some members, where their number is known.
-    pub(crate) fn with_room_for(count: usize) -> Self {
+    pub fn with_room_for(count: usize) -> Self {
         Object(Members::Listed(Vec::with_capacity(count.min(LISTED))))
     }
 

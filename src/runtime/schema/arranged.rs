@@ -4,7 +4,6 @@
 use crate::foundation::value::Value;
 
 /// What is said of one value.
-#[derive(Clone, Copy)]
 pub(super) enum Schema {
     Nothing,
     Keywords(&'static Keywords),

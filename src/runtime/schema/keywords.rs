@@ -198,7 +198,7 @@ fn check_map(keywords: &Maps, map: &Object, at: At<'_>, errors: &mut Errors) -> 
         for (key, member) in map.iter().filter(|(key, _)| !is_named(key)) {
             valid &= match rest {
                 Schema::Nothing => errors.add(at, "must NOT have additional properties"),
-                rest => check(rest, member, at.member(key), errors),
+                rest @ Schema::Keywords(_) => check(rest, member, at.member(key), errors),
             };
         }
     }

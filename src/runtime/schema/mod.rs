@@ -176,7 +176,7 @@ mod tests {
                     parts.iter().for_each(|part| walk(part, visit));
                 }
                 AnyType::If(condition, then) => {
-                    [Some(condition), then.as_ref()].into_iter().flatten().for_each(|part| walk(part, visit))
+                    std::iter::once(condition).chain(then).for_each(|part| walk(part, visit));
                 }
                 AnyType::Const(_) | AnyType::Enum(_) => {}
             }
