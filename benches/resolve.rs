@@ -18,8 +18,8 @@ use kdna_broker::foundation::digest::Digest;
 use kdna_broker::foundation::limits;
 use kdna_broker::foundation::path::{AbsolutePath, RelativePath};
 use kdna_broker::foundation::record::Record;
-use kdna_broker::runtime::resolver::{NotAnAsset, ResolveRequest, TaskSource, effort, resolve};
-use kdna_broker::runtime::{PlanInput, plan};
+use kdna_broker::runtime::resolver::{Inspector, NotAnAsset, ResolveRequest, TaskSource, effort, resolve};
+use kdna_broker::runtime::{Standing, standing};
 use kdna_broker::system::Observe;
 use kdna_broker::system::os::OsSystem;
 use std::fs;
@@ -99,13 +99,22 @@ fn attachments() {
             black_box(Digest::of(asset));
         }
     });
-    row("planning the 64 snapshots alone", TIMES, || {
+    row("judging the 64 snapshots alone", TIMES, || {
         for asset in &assets {
-            black_box(plan(asset, &PlanInput::default()).unwrap());
+            black_box(standing(asset).unwrap());
         }
     });
     row("kdna resolve, 1 attachment", TIMES, || command(&scratch, &one));
     row("kdna resolve, 64 distinct attachments", TIMES, || command(&scratch, &many));
+}
+
+/// As the worker has it.
+struct Embedded;
+
+impl Inspector for Embedded {
+    fn standing(&self, bytes: &[u8]) -> Result<Standing, NotAnAsset> {
+        standing(bytes).map_err(|_| NotAnAsset)
+    }
 }
 
 fn decide(root: &Path, expected: &str) {
@@ -122,8 +131,7 @@ fn decide(root: &Path, expected: &str) {
         defer_password: false,
         hardened: false,
     };
-    let inspector = |bytes: &[u8]| plan(bytes, &PlanInput::default()).map_err(|_| NotAnAsset);
-    let answer = resolve(&system, &directory, &request, &inspector).unwrap();
+    let answer = resolve(&system, &directory, &request, &Embedded).unwrap();
     assert_eq!(answer.get("decision").and_then(|word| word.as_str()), Some(expected));
 }
 

@@ -8,10 +8,11 @@
 //! | 0 | [`foundation`] | values, digests, limits, refusals; no I/O |
 //! | 1 | [`system`] | the only code that touches the operating system |
 //! | 2 | [`capability`] | what may be touched: the pinned root, private files, snapshots, secrets |
+//! | 2 | [`hosts`] | what is known of agent hosts |
 //! | 3 | [`journal`], [`consent`], [`delegate`], `runtime` | the record of what happened, permission, the delegated runtime |
 //! | 4 | [`broker`] | the load sequence as a table |
 //! | 6 | [`mcp`] | the transport and the three tools |
-//! | 7 | [`launch`] | starting hosts and servers |
+//! | 7 | [`launch`] | the host launcher; starting servers |
 //! | 8 | [`cli`] | the commands |
 #![forbid(unsafe_code)]
 
@@ -21,6 +22,7 @@ pub mod cli;
 pub mod consent;
 pub mod delegate;
 pub mod foundation;
+pub mod hosts;
 pub mod journal;
 pub mod launch;
 pub mod mcp;

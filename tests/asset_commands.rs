@@ -122,3 +122,25 @@ fn the_largest_admitted_derivation_and_payload_fit_the_worker() {
         assert!(given.stdout.len() > 780_000, "{cost:?}");
     }
 }
+
+#[test]
+fn the_later_contract_is_spoken_only_where_a_command_is_told_to() {
+    let document = fixture("doc-rich.json");
+    let scratch = Scratch::new();
+    scratch.file("a.kdna", asset_of(&document, "kdna_b64"), 0o600);
+    let kdna = |words: &[&str]| run(scratch.command(Program::Owner, words), None);
+    let plan = kdna(&["plan-load", "a.kdna"]);
+    assert!(plan.exit == Exit::Status(0) && !plan.stdout_text().contains("signature"), "{}", plan.stdout_text());
+    let told = kdna(&["plan-load", "a.kdna", "--signatures"]);
+    assert!(told.exit == Exit::Status(0) && told.stdout_text().contains("\"signature_state\": \"absent\","));
+    let minimal = kdna(&["load", "a.kdna", "--profile=minimal"]);
+    assert_eq!((minimal.exit, minimal.stdout_text().as_str()), (Exit::Status(1), ""));
+    let told = kdna(&["load", "a.kdna", "--profile=minimal", "--minimal"]);
+    assert!(told.exit == Exit::Status(0) && told.stdout_text().contains("\"profile\": \"minimal\""));
+    for command in ["inspect", "validate"] {
+        let version = |words: &[&str]| kdna(words).stdout_text().contains("\"loader_version\": \"0.22.0\"");
+        assert!(!version(&[command, "a.kdna"]) && version(&[command, "a.kdna", "--minimal"]), "{command}");
+    }
+    let both = kdna(&["validate", "a.kdna", "--runtime", "--signatures", "--minimal"]).stdout_text();
+    assert_eq!(both.matches("\"signature_valid\": true").count(), 2, "{both}");
+}

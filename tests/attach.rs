@@ -297,6 +297,32 @@ fn another_writer_is_never_overwritten() {
 }
 
 #[test]
+fn an_ignore_list_that_another_attach_replaces_while_it_is_read_is_no_obstacle() {
+    const IGNORED: &str = "/w/.kdna/.gitignore";
+    let system = SimSystem::new(1);
+    let (workspace, proposal) = scene(&system);
+    system.arrange(|world| {
+        world.directory("/w/.kdna", 0o700).unwrap();
+        world.file(IGNORED, 0o644, b"of a person\n").unwrap();
+    });
+    let replaced = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&replaced);
+    system.set_hook(move |world, event| {
+        let mut replaced = count.lock().unwrap();
+        if event.call == Call::Read && event.at == IGNORED && *replaced < 3 {
+            *replaced += 1;
+            world.file("/w/.kdna/.attachments-gitignore-1-2.tmp", 0o644, b"of a person\n/assets/\n").unwrap();
+            world.rename("/w/.kdna/.attachments-gitignore-1-2.tmp", IGNORED).unwrap();
+        }
+        HookAction::Proceed
+    });
+    attach(&system, &workspace, &proposal, &asset()).unwrap();
+    assert_eq!(*replaced.lock().unwrap(), 3, "each replacement happened");
+    let text = String::from_utf8(system.arrange(|world| world.content_of(IGNORED)).unwrap()).unwrap();
+    assert!(text.starts_with("of a person\n/assets/\n") && text.matches("/assets/").count() == 1, "{text}");
+}
+
+#[test]
 fn only_the_approved_asset_is_stored_and_only_in_the_approved_directory() {
     let system = SimSystem::new(1);
     let (workspace, proposal) = scene(&system);

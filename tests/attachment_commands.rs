@@ -13,7 +13,7 @@ mod support;
 
 use kdna_broker::foundation::record::Record;
 use kdna_broker::foundation::value::Value;
-use kdna_broker::system::os::pty::open_pseudo_terminal;
+use kdna_broker::system::os::pty::open_pair;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::process::Stdio;
@@ -172,16 +172,13 @@ fn a_mistyped_flag_keeps_its_recorded_first_line() {
 
 /// Runs a command as a person does, on a terminal for everything; types `answer` at the question, if there is one.
 fn at_terminal(scratch: &Scratch, arguments: &[&str], answer: &str) -> (String, Option<i32>) {
-    let (master, path) = open_pseudo_terminal().unwrap();
-    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
-    let slave = rustix::fs::open(&path, flags, rustix::fs::Mode::empty()).unwrap();
+    let (mut terminal, slave) = open_pair().unwrap();
     let words = ["--on-terminal"].iter().chain(arguments).chain(&["--cwd", "ws"]);
     let mut command = scratch.command(Program::Owner, words);
     let second = || Stdio::from(rustix::io::dup(&slave).unwrap());
     command.stdin(second()).stdout(second()).stderr(second());
     let mut child = command.spawn().unwrap();
     drop((slave, command));
-    let mut terminal = fs::File::from(master);
     let (mut shown, mut buffer, started) = (Vec::new(), [0; 4096], Instant::now());
     while let Ok(count @ 1..) = terminal.read(&mut buffer) {
         shown.extend_from_slice(&buffer[..count]);

@@ -20,11 +20,8 @@ use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use support::command::{Exit, Program};
+use support::command::{Exit, Program, ending_signals};
 use support::real::{self, Place, alive, children, delivered, stop_a_worker, wait_until};
-
-/// The signals that end a server, and the status that says so.
-const ENDING: [(Signal, i32); 3] = [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)];
 
 /// Runs an ignored test of this file in a process of its own, where it may change what belongs to the process.
 fn in_a_process_of_its_own(name: &str, prepare: impl FnOnce(&mut Command)) {
@@ -39,7 +36,7 @@ fn in_a_process_of_its_own(name: &str, prepare: impl FnOnce(&mut Command)) {
 #[test]
 fn a_signal_ends_an_idle_server_with_the_status_that_names_it() {
     let place = Place::new();
-    for (signal, expected) in ENDING {
+    for (signal, expected) in ending_signals() {
         let mut server = place.serve();
         assert!(delivered(&server.ask(&place.load(1))), "the control: it works");
         real::signal(server.id(), signal);
@@ -55,7 +52,7 @@ fn a_signal_ends_an_idle_server_with_the_status_that_names_it() {
 #[test]
 fn a_signal_in_the_middle_of_a_load_delivers_nothing_and_reaps_the_worker() {
     let place = Place::new();
-    for (signal, expected) in ENDING {
+    for (signal, expected) in ending_signals() {
         let mut server = place.serve();
         let (worker, _) = stop_a_worker(&mut server, &place);
         real::signal(server.id(), signal);

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// Rounds that are made however slow the machine is, and the share of the time that one way in gets.
 const ROUNDS: usize = 200;
 const SECONDS: u64 = 20;
-const WAYS: u64 = 8;
+const WAYS: u64 = 9;
 
 fn seconds() -> Duration {
     let set = std::env::var("KDNA_MUTATION_SECONDS").ok().and_then(|text| text.parse().ok());
@@ -130,6 +130,13 @@ fn damaged_assets_keep_the_promises_of_a_load() {
 #[test]
 fn damaged_payloads_keep_the_promises_of_a_load() {
     damage(&[payload_cbor(&read_javascript(checks::PAYLOAD).unwrap()).unwrap()], checks::payload_cbor);
+}
+
+#[test]
+fn damaged_envelopes_open_to_what_was_sealed_or_not_at_all() {
+    let sealed = asset_bytes::base64(checks::ENVELOPE.trim());
+    assert!(checks::is_cheap(&sealed), "the seed would not be opened at all");
+    damage(&[sealed], checks::envelope);
 }
 
 #[test]

@@ -148,16 +148,20 @@ fn nobody_changes_a_sealed_copy() {
     let (space, directory) = place();
     fs::write(space.path().join("file"), "sealed").unwrap();
     let file = SYSTEM.open_file_in(&directory, "file").unwrap();
-    let (sealed, digest) = SYSTEM.seal(&file, 100).unwrap();
+    let (of_file, digest) = SYSTEM.seal(&file, 100).unwrap();
     fs::write(space.path().join("file"), "changed").unwrap();
-    let path = format!("/proc/self/fd/{}", sealed.as_fd().as_raw_fd());
-    assert!(rustix::io::pwrite(sealed.as_fd(), b"x", 0).is_err(), "the descriptor is for reading");
-    if let Ok(mut again) = fs::OpenOptions::new().write(true).open(&path) {
-        assert!(again.write_all(b"x").is_err(), "the seal holds on a writable descriptor");
-        assert!(again.set_len(0).is_err() && again.set_len(100).is_err());
+    let of_bytes = SYSTEM.seal_bytes(b"sealed").unwrap();
+    for sealed in [of_file, of_bytes] {
+        assert_eq!(sealed.length(), 6);
+        let path = format!("/proc/self/fd/{}", sealed.as_fd().as_raw_fd());
+        assert!(rustix::io::pwrite(sealed.as_fd(), b"x", 0).is_err(), "the descriptor is for reading");
+        if let Ok(mut again) = fs::OpenOptions::new().write(true).open(&path) {
+            assert!(again.write_all(b"x").is_err(), "the seal holds on a writable descriptor");
+            assert!(again.set_len(0).is_err() && again.set_len(100).is_err());
+        }
+        assert_eq!(Digest::of(&fs::read(&path).unwrap()), digest);
+        assert_eq!(fs::read(&path).unwrap(), b"sealed");
     }
-    assert_eq!(Digest::of(&fs::read(&path).unwrap()), digest);
-    assert_eq!(fs::read(&path).unwrap(), b"sealed");
 }
 
 #[test]

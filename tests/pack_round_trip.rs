@@ -5,11 +5,11 @@
 #[path = "support/content.rs"]
 mod content;
 
-use content::Numbers;
+use content::{Numbers, without_asset_digest};
 use kdna_broker::foundation::digest::Digest;
 use kdna_broker::foundation::json::write::{compact, pretty};
 use kdna_broker::foundation::time::Timestamp;
-use kdna_broker::foundation::value::{Object, Value};
+use kdna_broker::foundation::value::Value;
 use kdna_broker::runtime::writer::{Parts, Payload, pack};
 use kdna_broker::runtime::{self, InputKind, LoadProfile, PlanInput, RuntimeFault};
 
@@ -47,17 +47,6 @@ fn random_content_is_given_back_whole_and_packed_to_the_same_bytes() {
         let digest = capsule.get("digests").unwrap().get("asset").unwrap().get("value").unwrap();
         assert_eq!(digest.as_str(), Some(Digest::of(&bytes).to_string().as_str()));
     }
-}
-
-/// A Capsule without the digest of the container's own bytes, which every change shows in.
-fn without_asset_digest(capsule: &Value) -> String {
-    let part = |value: &Value, left_out: &str| -> Object {
-        let members = value.as_object().unwrap().iter().filter(|(key, _)| *key != left_out);
-        members.map(|(key, value)| (key.to_owned(), value.clone())).collect()
-    };
-    let mut rest = part(capsule, "digests");
-    rest.insert("digests", part(capsule.get("digests").unwrap(), "asset"));
-    compact(&Value::Object(rest)).unwrap()
 }
 
 #[test]

@@ -341,6 +341,32 @@ fn a_file_that_changes_while_it_is_read_is_refused() {
 }
 
 #[test]
+fn a_rotation_during_a_read_is_seen_before_or_after_and_never_as_a_broken_file() {
+    for moment in [Call::OpenFileIn, Call::FileFacts, Call::Read] {
+        for rotations in [1, 3, u32::MAX] {
+            let machine = Simulated::new();
+            machine.directory("d", 0o700);
+            machine.file("d/f", 0o600, b"before");
+            let mut left = rotations;
+            machine.0.set_hook(move |world, event| {
+                if event.call == moment && left > 0 {
+                    left -= 1;
+                    world.file("/home/p/place/d/next", 0o600, CANARY).unwrap();
+                    world.rename("/home/p/place/d/next", "/home/p/place/d/f").unwrap();
+                }
+                HookAction::Proceed
+            });
+            let read = machine.read("d", "f");
+            if rotations == u32::MAX && moment != Call::OpenFileIn {
+                assert_eq!(read, Err(PrivateFault::Changed), "{moment:?}: it does not go on for ever");
+            } else {
+                assert_eq!(read, Ok(CANARY.to_vec()), "{moment:?}, {rotations} rotations");
+            }
+        }
+    }
+}
+
+#[test]
 fn nothing_is_read_of_what_is_refused() {
     let machine = Simulated::new();
     machine.directory("d", 0o700);

@@ -417,3 +417,55 @@ fn replay(folder: &Path, id: &str) -> (Reply, Reply) {
     let command = Command { words: &words, path: &path, password, loaded_at };
     (command.run(&bytes), Reply::of_json(&case["expected_exit"], &stdout, &stderr))
 }
+
+/// The files of a published folder as a container, in the order of the contract; those that are missing stay so.
+fn packed_folder(folder: &Path) -> Vec<u8> {
+    let names = ["mimetype", "kdna.json", "payload.kdnab", "checksums.json"];
+    let contents = names.map(|name| (name, std::fs::read(folder.join(name)).ok()));
+    let entries = contents.iter().filter_map(|(name, data)| Some(Entry::stored(name, data.as_deref()?)));
+    zip(&entries.collect::<Vec<_>>())
+}
+
+#[test]
+fn published_containers_are_refused_for_what_is_wrong_with_them() {
+    let Some(shared) = shared() else { return };
+    let folder = shared.join("vectors/core/container-fixtures");
+    let reply = |name: &str| command(&["plan-load"]).run(&packed_folder(&folder.join(name)));
+    let damaged = reply("invalid-bad-checksum");
+    let plan: Json = serde_json::from_str(&damaged.stdout).unwrap();
+    assert_eq!((damaged.exit, &plan["state"]), (1, &"invalid".into()));
+    let issues = plan["issues"].as_array().unwrap();
+    assert!(!issues.is_empty());
+    for issue in issues {
+        assert!(text(&issue["message"]).starts_with("checksums: "), "{issue}");
+        assert_eq!(issue["code"], "KDNA_INTEGRITY_DIGEST_FAILED");
+    }
+    for name in ["invalid-missing-manifest", "invalid-missing-payload"] {
+        assert_eq!(reply(name), Reply::refused(1, "Error: operation failed safely.\n"), "{name}");
+    }
+    let assets = shared.join("vectors/core/assets");
+    let licensed = std::fs::read(assets.join("test_licensed_entry.kdna")).unwrap();
+    let licensed = command(&["plan-load"]).run(&licensed);
+    let plan: Json = serde_json::from_str(&licensed.stdout).unwrap();
+    assert_eq!((licensed.exit, &plan["state"]), (3, &"needs_account".into()));
+    let old_format = std::fs::read(assets.join("test_conformance.kdna")).unwrap();
+    assert_eq!(command(&["plan-load"]).run(&old_format), Reply::refused(2, NOT_AN_ASSET));
+}
+
+#[test]
+fn the_published_payload_decodes_to_its_published_text() {
+    let Some(shared) = shared() else { return };
+    let folder = shared.join("vectors/core/golden-single-asset");
+    let published = json(&folder.join("golden-single-asset.json"));
+    let payload = std::fs::read(folder.join("golden-single-asset-payload.kdnab")).unwrap();
+    let manifest = published["manifest"].to_string();
+    let bytes = zip(&[
+        Entry::stored("mimetype", b"application/vnd.kdna.asset"),
+        Entry::stored("kdna.json", manifest.as_bytes()),
+        Entry::stored("payload.kdnab", &payload),
+    ]);
+    let (validation, exit) = runtime::validate(&bytes, None).unwrap();
+    assert_eq!(exit, 0, "{:?}", shown(&validation)["problems"]);
+    let capsule = command(&["load", "--profile=full"]).load(&bytes).unwrap();
+    assert_eq!(shown(&capsule)["context"]["payload"], published["payload"]);
+}

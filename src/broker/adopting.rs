@@ -10,7 +10,7 @@ use crate::consent::adoption;
 use crate::consent::ledger::{Key, Ledger};
 use crate::consent::prompt;
 use crate::delegate::Delegate;
-use crate::foundation::path::{AbsolutePath, RelativePath};
+use crate::foundation::path::AbsolutePath;
 use crate::foundation::record::{Attachment, Record};
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::journal::Event;
@@ -93,8 +93,7 @@ pub fn adopt<S: System>(
 }
 
 fn read<S: System>(system: &S, workspace: &Located<S>) -> Result<RecordBytes, Refusal> {
-    workspace::read_record(system, &workspace.directory, &RelativePath::default())
-        .map_err(|_| Reason::RecordUnsafe.into())
+    workspace::settled_record(system, &workspace.directory).map_err(|_| Reason::RecordUnsafe.into())
 }
 
 /// The entries that are meant and not known. Refuses `attachment_unknown`.

@@ -206,7 +206,7 @@ impl<S: System> Question<S> {
         if self.draft.as_facts().expires_at.is_some_and(|expires_at| now >= expires_at) {
             return Err(Reason::ConsentEnded.into());
         }
-        let record = workspace::read_record(system, &self.subject.workspace.directory, &RelativePath::default());
+        let record = workspace::settled_record(system, &self.subject.workspace.directory);
         if record.map(|now| now.digest) != Ok(self.subject.record.digest) || Standing::at(system, file) != *standing {
             return Err(Reason::ApprovalDrift.into());
         }

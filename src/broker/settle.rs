@@ -43,6 +43,15 @@ pub enum Settled {
     Asked(Approval),
 }
 
+/// What a consent that was settled is about, for who goes on with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettledSubject {
+    /// The attachment.
+    pub attachment_id: String,
+    /// The root that the server will be pinned to.
+    pub host_root: AbsolutePath,
+}
+
 /// Whether a consent for this request is there and holds now. Asks nobody, starts nothing, writes nothing.
 ///
 /// `Err` is what no question could change: no workspace, a host root or a place that a server would refuse, the ledger, the
@@ -123,11 +132,16 @@ pub fn settle<S: System>(
     delegate: &Delegate<S>,
     request: &ApprovalRequest<'_>,
     place: &ConsentPlace,
-) -> Result<Settled, Refusal> {
-    match check(system, request, place)? {
-        Validity::Valid { consent, file, .. } => Ok(Settled::Valid { consent, file }),
+    details: bool,
+) -> Result<(SettledSubject, Settled), Refusal> {
+    let subject = Subject::find(system, request)?;
+    let about =
+        SettledSubject { attachment_id: subject.attachment.id.clone(), host_root: subject.host_root.path().clone() };
+    let settled = match check(system, request, place)? {
+        Validity::Valid { consent, file, .. } => Settled::Valid { consent, file },
         Validity::Needed(_) => {
-            Question::prepare_with(system, delegate, request)?.ask(system, place, false).map(Settled::Asked)
+            Settled::Asked(Question::prepare_with(system, delegate, request)?.ask(system, place, details)?)
         }
-    }
+    };
+    Ok((about, settled))
 }

@@ -10,7 +10,7 @@ use crate::consent::binding::Coordinates;
 use crate::consent::draft::DraftFacts;
 use crate::consent::ledger::{Key, Ledger};
 use crate::consent::managed;
-use crate::foundation::path::{AbsolutePath, RelativePath};
+use crate::foundation::path::AbsolutePath;
 use crate::foundation::record::{Attachment, Record};
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::system::System;
@@ -29,8 +29,7 @@ impl<S: System> Subject<S> {
     pub(super) fn find(system: &S, request: &ApprovalRequest<'_>) -> Result<Self, Refusal> {
         let workspace =
             workspace::locate(system, request.cwd, None, request.home)?.ok_or(Reason::ConsentWorkspaceMissing)?;
-        let here = RelativePath::default();
-        let record = workspace::read_record(system, &workspace.directory, &here).map_err(|_| Reason::RecordUnsafe)?;
+        let record = workspace::settled_record(system, &workspace.directory).map_err(|_| Reason::RecordUnsafe)?;
         let attachment = choose(&Record::read(&record.bytes)?, request.attachment)?;
         let host_root = host_root(system, request, &workspace)?;
         Ok(Self { workspace, record, attachment, host_root })

@@ -61,6 +61,9 @@ impl From<Fault> for PrivateFault {
     }
 }
 
+/// How often a file that is being replaced is read again.
+const READS: usize = 8;
+
 /// A held private directory.
 pub struct PrivateDirectory<S: Observe> {
     directory: S::Directory,
@@ -97,10 +100,19 @@ impl<S: Observe> PrivateDirectory<S> {
         judge(system, &system.directory_facts(&self.directory)?, Kind::Directory)
     }
 
-    /// Reads a private file directly in this directory: 1 to `limit` bytes, in one open.
+    /// Reads a private file directly in this directory: 1 to `limit` bytes, in one open. A read that met the file's
+    /// replacement by a rename is done again by its name, so that a rotation is seen before or after and never as a
+    /// broken file; a file that was changed in place is refused.
     pub fn read(&self, system: &S, name: &str, limit: u64) -> Result<Vec<u8>, PrivateFault> {
-        let file = system.open_file_in(&self.directory, name)?;
-        read_private(system, &file, limit)
+        for _ in 1..READS {
+            let file = system.open_file_in(&self.directory, name)?;
+            let read = read_private(system, &file, limit);
+            let replaced = read == Err(PrivateFault::Changed) && system.file_facts(&file)?.links == 0;
+            if !replaced {
+                return read;
+            }
+        }
+        read_private(system, &system.open_file_in(&self.directory, name)?, limit)
     }
 }
 
@@ -165,10 +177,12 @@ pub fn judge<S: Observe>(system: &S, facts: &Facts, kind: Kind) -> Result<(), Pr
     if facts.mode & !allowed != 0 {
         return Err(PrivateFault::TooOpen);
     }
-    if kind == Kind::Regular && facts.links != 1 {
-        return Err(PrivateFault::ManyLinks);
+    match facts.links {
+        // Opened by its name, and replaced or removed since.
+        0 => Err(PrivateFault::Changed),
+        2.. if kind == Kind::Regular => Err(PrivateFault::ManyLinks),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Every directory above must belong to root or this user and be writable by nobody else, sticky directories excepted.

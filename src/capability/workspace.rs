@@ -113,21 +113,25 @@ pub fn read_record<S: Observe>(
     Ok(RecordBytes { digest: Digest::of(&bytes), bytes, facts })
 }
 
-/// How often a record that is being replaced is read again.
-const RECORD_READS: usize = 32;
+/// How often a file that is being replaced is read again.
+const READS: usize = 32;
 
-/// Reads the record of a held workspace for a person, without a lock. Replacing a file changes the facts of the former
-/// one, so a read that met a replacement is done again: what comes back is whole, old or new. Never for a load, where a
-/// change is to be refused. Faults as [`read_record`].
-pub fn settled_record<S: Observe>(system: &S, workspace: &S::Directory) -> Result<RecordBytes, Fault> {
-    let here = RelativePath::default();
-    for _ in 1..RECORD_READS {
-        match read_record(system, workspace, &here) {
+/// Does a read again that met a replacement: replacing a file changes the facts of the former one, so what comes back is
+/// whole, old or new. For people's commands that read without a lock; never for a load, where a change is to be refused.
+/// [`Fault::Changed`] only if it changes every time.
+pub fn settled<T>(mut read: impl FnMut() -> Result<T, Fault>) -> Result<T, Fault> {
+    for _ in 1..READS {
+        match read() {
             Err(Fault::Changed) => {}
             other => return other,
         }
     }
-    read_record(system, workspace, &here)
+    read()
+}
+
+/// Reads the record of a held workspace for a person, [`settled`]. Faults as [`read_record`].
+pub fn settled_record<S: Observe>(system: &S, workspace: &S::Directory) -> Result<RecordBytes, Fault> {
+    settled(|| read_record(system, workspace, &RelativePath::default()))
 }
 
 /// Reads a workspace file beneath a held directory, in one open: regular, at most `limit` bytes, unchanged while it was

@@ -4,7 +4,7 @@
 use crate::capability::root::named;
 use crate::cli::grammar::Arguments;
 use crate::cli::outcome::Outcome;
-use crate::cli::{asset, input};
+use crate::cli::{asset, input, progress};
 use crate::consent::prompt::allows;
 use crate::foundation::digest::Digest;
 use crate::foundation::limits;
@@ -112,12 +112,12 @@ pub(crate) fn read_source<S: System>(system: &S, file: &str) -> Result<(Vec<u8>,
     let unsafe_source = || Outcome::from(Refusal::new(Reason::SourceUnsafe));
     let path = named(system, file).map_err(|_| unsafe_source())?;
     let held = asset::open_named(system, &path).map_err(|_| unsafe_source())?;
-    let bytes = system.read(&held, limits::SNAPSHOT_BYTES).map_err(|_| unsafe_source())?;
-    let (sealed, digest) = system.seal(&held, limits::SNAPSHOT_BYTES).map_err(|_| unsafe_source())?;
-    if bytes.is_empty() || digest != Digest::of(&bytes) {
-        return Err(unsafe_source());
-    }
-    Ok((bytes, sealed))
+    progress::during(progress::HASHING, || {
+        let bytes = system.read(&held, limits::SNAPSHOT_BYTES).ok()?;
+        let (sealed, digest) = system.seal(&held, limits::SNAPSHOT_BYTES).ok()?;
+        (!bytes.is_empty() && digest == Digest::of(&bytes)).then_some((bytes, sealed))
+    })
+    .ok_or_else(unsafe_source)
 }
 
 /// The workspace as named from the process's working directory; shown, never digested.

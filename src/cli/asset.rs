@@ -6,31 +6,37 @@ use crate::capability::root;
 use crate::capability::secret::{PasswordFault, Secret};
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
+use crate::cli::progress;
 use crate::delegate::Delegate;
 use crate::delegate::contract::{LoadRequest, PlanRequest, Request};
 use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::Refusal;
+use crate::foundation::switches::Switches;
 use crate::foundation::text::display;
 use crate::system::os::streams::Waiting;
 use crate::system::{Cancel, ChildReport, Fault, Kind, System};
 use std::io::{IsTerminal as _, Read as _};
 
-const PLAN: Options = options(&["--has-password", "--json"], &["--entitlement-status"]);
+/// Options that switch on what the base profile does not know.
+const SIGNATURES: &str = "--signatures";
+const MINIMAL: &str = "--minimal";
+const PLAN: Options = options(&["--has-password", "--json", SIGNATURES, MINIMAL], &["--entitlement-status"]);
 const LOAD: Options = options(
-    &["--password-stdin", "--has-password"],
+    &["--password-stdin", "--has-password", SIGNATURES, MINIMAL],
     &["--profile", "--as", "--entitlement-status", "--remote-server", "--task", "--context", "--mode"],
 );
-const INSPECT: Options = options(&["--json"], &[]);
-const VALIDATE: Options = options(&["--runtime", "--has-password", "--json"], &["--entitlement-status"]);
+const INSPECT: Options = options(&["--json", SIGNATURES, MINIMAL], &[]);
+const VALIDATE: Options =
+    options(&["--runtime", "--has-password", "--json", SIGNATURES, MINIMAL], &["--entitlement-status"]);
 
 const fn options(flags: &'static [&'static str], values: &'static [&'static str]) -> Options {
     Options { flags, values, repeatable: &[], flags_once: true }
 }
 
 const NOT_PACKAGED: &str = "An explicit regular packaged .kdna file is required.";
-const NOT_CONTAINER: &str = "Target is not a KDNA container or source directory.";
+pub(crate) const NOT_CONTAINER: &str = "Target is not a KDNA container or source directory.";
 const PASSWORD_ARGUMENT: &str =
     "--password is not supported because it exposes secrets in process arguments. Use --password-stdin.";
 
@@ -57,7 +63,9 @@ pub(crate) fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, O
     )?;
     let (sealed, _) = seal_packaged(system, file, NOT_PACKAGED)?;
     // Bytes that are no container speak before the options do, so the worker plans first.
-    let probe = plan_of(system, &sealed)?;
+    let switches = switches(&arguments);
+    let probe = PlanRequest { switches, ..PlanRequest::default() };
+    let probe = in_worker(system, Request::PlanLoad(probe), &sealed)?;
     if probe.exit == 2 {
         return Err(Outcome::usage(NOT_PACKAGED));
     }
@@ -83,6 +91,7 @@ pub(crate) fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, O
         entitlement_status,
         loaded_at: system.now(),
         snapshot: None,
+        switches,
     });
     run(system, request, &sealed, password, NOT_PACKAGED)
 }
@@ -92,11 +101,12 @@ pub(crate) fn inspect<S: System>(system: &S, words: &[String]) -> Result<Outcome
     let arguments = INSPECT.parse(words).map_err(|text| Outcome::usage(&text))?;
     let file = one_file(&arguments, "Usage: kdna inspect <file.kdna|source-dir>")?;
     let Named { sealed, digest, size, .. } = named(system, file, NOT_CONTAINER)?;
-    let outcome = run(system, Request::Inspect, &sealed, b"", NOT_CONTAINER)?;
+    let switches = switches(&arguments);
+    let outcome = run(system, Request::Inspect(switches), &sealed, b"", NOT_CONTAINER)?;
     if outcome.exit != 0 || arguments.has("--json") || !std::io::stdout().is_terminal() {
         return Ok(outcome);
     }
-    let card = super::card::card(system, &sealed, digest, size, outcome.output.as_bytes());
+    let card = super::card::card(system, &sealed, digest, size, outcome.output.as_bytes(), switches);
     Ok(card.map_or(outcome, |output| Outcome { output, ..Outcome::default() }))
 }
 
@@ -108,21 +118,31 @@ pub(crate) fn validate<S: System>(system: &S, words: &[String]) -> Result<Outcom
         "Usage: kdna validate <file.kdna|source-dir> [--runtime] [--has-password] [--entitlement-status <status>]",
     )?;
     let (sealed, path) = seal_packaged(system, file, NOT_CONTAINER)?;
-    let plan = if arguments.has("--runtime") { Some(plan_request(&arguments, Some(&path))?) } else { None };
-    run(system, Request::Validate(plan), &sealed, b"", NOT_CONTAINER)
-}
-
-/// A LoadPlan of a file that was opened for another command (`attach`), as the worker prints it.
-pub(crate) fn plan_of<S: System>(system: &S, sealed: &S::Sealed) -> Result<ChildReport, Refusal> {
-    Delegate::embedded().run_sealed(system, Request::PlanLoad(PlanRequest::default()), sealed, b"", &Cancel::new())
+    let planned = arguments.has("--runtime");
+    let plan = if planned {
+        plan_request(&arguments, Some(&path))?
+    } else {
+        PlanRequest { switches: switches(&arguments), ..PlanRequest::default() }
+    };
+    run(system, Request::Validate { plan, planned }, &sealed, b"", NOT_CONTAINER)
 }
 
 /// Any request over sealed bytes without an input.
 pub(crate) fn in_worker<S: System>(system: &S, request: Request, sealed: &S::Sealed) -> Result<ChildReport, Refusal> {
-    Delegate::embedded().run_sealed(system, request, sealed, b"", &Cancel::new())
+    in_worker_with(system, request, sealed, b"")
 }
 
-fn refuse_password_argument(words: &[String]) -> Result<(), Outcome> {
+/// The same with an input: the password.
+pub(crate) fn in_worker_with<S: System>(
+    system: &S,
+    request: Request,
+    sealed: &S::Sealed,
+    input: &[u8],
+) -> Result<ChildReport, Refusal> {
+    Delegate::embedded().run_sealed(system, request, sealed, input, &Cancel::new())
+}
+
+pub(crate) fn refuse_password_argument(words: &[String]) -> Result<(), Outcome> {
     let given = words.iter().any(|word| word == "--password" || word.starts_with("--password="));
     if given { Err(Outcome::usage(PASSWORD_ARGUMENT)) } else { Ok(()) }
 }
@@ -131,12 +151,17 @@ fn one_file<'a>(arguments: &'a Arguments, usage: &str) -> Result<&'a str, Outcom
     arguments.only_positional().ok_or_else(|| Outcome::usage(usage))
 }
 
+fn switches(arguments: &Arguments) -> Switches {
+    Switches { signatures: arguments.has(SIGNATURES), minimal: arguments.has(MINIMAL) }
+}
+
 fn plan_request(arguments: &Arguments, path: Option<&AbsolutePath>) -> Result<PlanRequest, Outcome> {
     Ok(PlanRequest {
         source_path: path.map(|path| path.as_str().to_owned()),
         has_password: arguments.has("--has-password"),
         entitlement_status: entitlement_status(arguments)?,
         snapshot: None,
+        switches: switches(arguments),
     })
 }
 
@@ -148,7 +173,11 @@ fn entitlement_status(arguments: &Arguments) -> Result<Option<String>, Outcome> 
     }
 }
 
-fn seal_packaged<S: System>(system: &S, file: &str, irregular: &str) -> Result<(S::Sealed, AbsolutePath), Outcome> {
+pub(crate) fn seal_packaged<S: System>(
+    system: &S,
+    file: &str,
+    irregular: &str,
+) -> Result<(S::Sealed, AbsolutePath), Outcome> {
     named(system, file, irregular).map(|named| (named.sealed, named.path))
 }
 
@@ -174,7 +203,8 @@ fn named<S: System>(system: &S, file: &str, irregular: &str) -> Result<Named<S>,
     }
     let sealed = open_named(system, &path).and_then(|file| match system.file_facts(&file)?.size {
         0 => Err(Fault::WrongKind),
-        size => system.seal(&file, limits::SNAPSHOT_BYTES).map(|(sealed, digest)| (sealed, digest, size)),
+        size => progress::during(progress::HASHING, || system.seal(&file, limits::SNAPSHOT_BYTES))
+            .map(|(sealed, digest)| (sealed, digest, size)),
     });
     let (sealed, digest, size) = sealed.map_err(|_| Outcome::usage(irregular))?;
     Ok(Named { sealed, path, digest, size })
@@ -203,7 +233,7 @@ fn refuse_remote(plan: &ChildReport, arguments: &Arguments) -> Result<(), Outcom
 }
 
 /// The password from standard input, read to its end; what counts of it says [`Secret::new`].
-fn read_password<S: System>(system: &S) -> Result<Secret, Outcome> {
+pub(crate) fn read_password<S: System>(system: &S) -> Result<Secret, Outcome> {
     let mut input = Waiting(std::io::stdin().lock());
     if input.0.is_terminal() {
         return Err(Outcome::usage("--password-stdin requires the password to be piped in on stdin."));
@@ -218,12 +248,15 @@ fn read_password<S: System>(system: &S) -> Result<Secret, Outcome> {
             Err(_) => return Err(Outcome::usage("Password input could not be read.")),
         }
     }
-    Secret::new(buffer, filled).map_err(|fault| {
-        Outcome::usage(match fault {
-            PasswordFault::Empty => "Password input is empty.",
-            PasswordFault::TooLarge => "Password input exceeds the size limit.",
-            PasswordFault::NotUtf8 => "Password input must be strict UTF-8.",
-        })
+    Secret::new(buffer, filled).map_err(refused_password)
+}
+
+/// The recorded text for what is no password.
+pub(crate) fn refused_password(fault: PasswordFault) -> Outcome {
+    Outcome::usage(match fault {
+        PasswordFault::Empty => "Password input is empty.",
+        PasswordFault::TooLarge => "Password input exceeds the size limit.",
+        PasswordFault::NotUtf8 => "Password input must be strict UTF-8.",
     })
 }
 
@@ -234,7 +267,7 @@ fn run<S: System>(
     input: &[u8],
     unrecognised: &str,
 ) -> Result<Outcome, Outcome> {
-    let report = Delegate::embedded().run_sealed(system, request, sealed, input, &Cancel::new())?;
+    let report = in_worker_with(system, request, sealed, input)?;
     Ok(judge(&report, unrecognised))
 }
 

@@ -6,7 +6,7 @@ use crate::cli::demo;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
 use crate::cli::outcome::Outcome;
-use crate::cli::{adopt, consent, help, machine, owner, runtime};
+use crate::cli::{adopt, consent, help, host_config, launch, machine, owner, runtime};
 use crate::delegate::Delegate;
 use crate::delegate::pin::PinnedRuntime;
 use crate::foundation::limits;
@@ -32,6 +32,8 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
         "mcp" => serve(environment, words),
         "consent" => consent::run(environment, words),
         "adopt" => adopt::run(environment, words),
+        "host-config" => host_config::run(environment, words),
+        "launch" => launch::run(environment, words),
         "runtime" => runtime::run(words),
         "doctor" => machine::run(environment, words),
         #[cfg(feature = "runtime")]
@@ -46,6 +48,14 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
 
 const SERVE: Options =
     Options { flags: &["--hardened", "--verbose"], values: &["--tool-names"], repeatable: &[], flags_once: true };
+
+/// Whether a command line starts the server, and then whether its tools have portable names.
+pub(crate) fn serves(words: &[String]) -> Option<bool> {
+    let (command, words) = words.split_first()?;
+    let arguments = SERVE.parse(words).ok().filter(|arguments| arguments.positionals().is_empty())?;
+    let names = ToolNames::parse(arguments.value("--tool-names").unwrap_or("dotted"))?;
+    (command == "mcp").then_some(names == ToolNames::Portable)
+}
 
 fn serve(environment: &Environment, words: &[String]) -> Outcome {
     let arguments = match SERVE.parse(words) {
@@ -94,7 +104,7 @@ fn start(environment: &Environment, hardened: bool, verbose: bool) -> Result<Bro
     let system = OsSystem::new();
     let delegate = delegate(&system, environment)?;
     let delegate = if verbose { delegate.witnessed(tell) } else { delegate };
-    let settings = Settings { hardened, ..environment.settings.clone() };
+    let settings = Settings { hardened: hardened || environment.settings.hardened, ..environment.settings.clone() };
     Broker::start(system, settings, delegate)
 }
 
@@ -119,6 +129,11 @@ fn tell(stage: Stage, result: &Result<ChildReport, ChildFault>) {
         Err(fault) => format!("kdna-broker: {stage}: {fault}\n"),
     };
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// One line for the person, on standard error.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "kdna-broker: {text}");
 }
 
 /// One line: the recorded phrase, the reason, the remedy. Exit 1, nothing on standard output.

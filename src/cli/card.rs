@@ -6,6 +6,7 @@ use crate::delegate::contract::{LoadRequest, PlanRequest, Request};
 use crate::foundation::digest::Digest;
 use crate::foundation::json::read_strict;
 use crate::foundation::limits;
+use crate::foundation::switches::Switches;
 use crate::foundation::text::display;
 use crate::foundation::value::Value;
 use crate::system::{ChildReport, System};
@@ -25,9 +26,10 @@ pub(super) fn card<S: System>(
     digest: Digest,
     size: u64,
     facts: &[u8],
+    switches: Switches,
 ) -> Option<String> {
     let facts = read_strict(facts, limits::RUNTIME_REPLY_DEPTH).ok()?;
-    let plan = in_worker(system, Request::PlanLoad(PlanRequest::default()), sealed).ok()?;
+    let plan = in_worker(system, Request::PlanLoad(PlanRequest { switches, ..PlanRequest::default() }), sealed).ok()?;
     let plan = document(&plan).unwrap_or(Value::Null);
     let load = |profile: &str| {
         let request = LoadRequest {
@@ -36,6 +38,7 @@ pub(super) fn card<S: System>(
             entitlement_status: None,
             loaded_at: system.now(),
             snapshot: None,
+            switches,
         };
         in_worker(system, Request::Load(request), sealed).ok().as_ref().and_then(document)
     };

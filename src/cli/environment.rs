@@ -2,6 +2,8 @@
 //! grammar; nothing is repaired.
 
 use crate::broker::Settings;
+use crate::launch::SESSION;
+use crate::launch::variables::Variables;
 use std::ffi::OsString;
 
 /// Everything that the process was given.
@@ -15,6 +17,8 @@ pub(crate) struct Environment {
     pub(crate) settings: Settings,
     /// `KDNA_BROKER_RUNTIME_PINS`: where an external runtime is pinned.
     pub(crate) runtime_pins: Option<String>,
+    /// `XDG_RUNTIME_DIR`: believed only as far as it can be seen to be private and in memory.
+    pub(crate) runtime_directory: Option<String>,
 }
 
 impl Environment {
@@ -26,6 +30,7 @@ impl Environment {
             program,
             arguments: words.collect(),
             runtime_pins: variable("KDNA_BROKER_RUNTIME_PINS"),
+            runtime_directory: variable("XDG_RUNTIME_DIR"),
             settings: Settings {
                 workspace_root: variable("KDNA_MCP_WORKSPACE_ROOT"),
                 host_id: variable("KDNA_MCP_HOST_ID"),
@@ -36,7 +41,8 @@ impl Environment {
                 authorization_file: variable("KDNA_MCP_AUTHORIZATION_FILE"),
                 state_directory: variable("KDNA_BROKER_STATE_DIR"),
                 home: variable("HOME"),
-                hardened: false,
+                // Below the launcher everything is judged hardened, whatever the command line says.
+                hardened: variable(SESSION).is_some_and(|session| !session.is_empty()),
             },
         }
     }
@@ -45,6 +51,11 @@ impl Environment {
     pub(crate) fn program_is(&self, name: &str) -> bool {
         self.program.rsplit('/').next() == Some(name)
     }
+}
+
+/// Every variable of this process, as it is: for what a host is started with.
+pub(crate) fn inherited() -> Variables {
+    std::env::vars_os().collect()
 }
 
 /// A variable that is set. One that is not UTF-8 keeps a text that no rule accepts, so that it refuses and is not taken

@@ -25,13 +25,17 @@ kdna: judgment assets attached to one project
                          Decide one task: load, ask, skip or block. --hardened asks where a word denies or restricts.
   plan-load FILE [--has-password] [--entitlement-status STATUS]
                          What a load of this asset would need.
-  load FILE [--profile index|compact|scenario|full] [--password-stdin]
+  load FILE [--profile index|compact|scenario|full|minimal] [--password-stdin]
                          Print the Runtime Capsule of an asset that may be loaded.
   inspect FILE [--json]  The manifest's facts: a card on a terminal, JSON anywhere else.
   validate FILE [--runtime]
                          Run every gate and list the problems.
+                         These four: [--signatures] verify a signature entry; [--minimal] know the profile minimal.
   pack SOURCE_DIR FILE.kdna [--force]
                          Make an asset from kdna.json, payload.json (or payload.kdnab) and attachments/.
+  protect SOURCE_DIR|FILE.kdna FILE.kdna [--password-stdin] [--force]
+                         Make the password-protected form of a directory or an asset. The password is typed twice, or piped
+                         in. Only the payload is encrypted: kdna.json and attachments stay readable.
   host-consent [--json] [--status | --revoke | --from-workspace --host ID --processor NAME [--profile P] | --input-file FILE]
                          The recorded consent command; 'kdna-broker consent' says more.
 
@@ -62,8 +66,14 @@ kdna-broker: hands a project's judgment asset to an agent host only where a pers
                          Take it back; loads in flight deliver nothing. --json-errors with any of these.
   adopt [--cwd DIR] [--attachment ID]
                          Ask, once, about the attachments that came with this workspace, and remember a yes on this machine.
+  launch --host ID --processor NAME [--workspace DIR] [--profile P] [--attachment ID] [--expires-in 30d]
+         [--secret-from tty|fd:N|systemd-credential:NAME|command:CMD] [--details] [--no-transcript] -- COMMAND...
+                         Settle consent, obtain a password where the asset needs one, and start a host for one session.
+                         Ends as the host ends; 10 declined, 11 no terminal, 2 refused.
   runtime pin --interpreter PROGRAM --package DIR --entry FILE --out FILE [--cli-version V] [--core-version V]
                          Record an external runtime, every file by digest; a server then starts exactly it or nothing.
+  host-config codex|opencode|claude-code|gemini-cli|vscode|cursor [--server workspace] [--workspace DIR] [--host ID]
+                         Print the entry for a host's configuration, and where to put it. Writes no file.
   doctor [--json]        What this machine and these coordinates allow, and what to do about what is missing. Changes nothing.
                          Exit: 0 a load could work as far as can be told from here, 1 it could not.
   demo                   The whole way in a temporary workspace: attach, refuse, ask, deliver, tamper, revoke.

@@ -1,5 +1,8 @@
 //! `kdna-broker doctor`: what a load would meet on this machine with these coordinates, in words, and what to do about
-//! what is missing. Looks and starts one worker; creates and changes nothing, and opens no password.
+//! what is missing. Looks, starts workers and, where a host's entry names this program, its server; creates and changes
+//! nothing that stays, and opens no password.
+
+mod hosts;
 
 use crate::broker::{MANAGED_POLICY, Settings};
 use crate::capability::home::Homes;
@@ -84,24 +87,25 @@ pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
         Ok(_) => return Outcome::usage(USAGE),
         Err(text) => return Outcome::usage(&text),
     };
-    let findings = findings(&OsSystem::new(), environment);
+    let findings = findings(OsSystem::new(), environment);
     let ready = findings.iter().all(|finding| finding.state != State::Missing);
     let outcome = if arguments.has("--json") { document(&findings, ready) } else { in_words(&findings, ready) };
     outcome.exiting(u8::from(!ready))
 }
 
-fn findings<S: System>(system: &S, environment: &Environment) -> Vec<Finding> {
+fn findings(system: OsSystem, environment: &Environment) -> Vec<Finding> {
     let settings = &environment.settings;
     let mut found = vec![kernel()];
     // Nothing else can be looked at safely on a kernel without openat2.
     if found.iter().all(|finding| finding.state == State::Good) {
-        found.extend(worker(system));
-        found.extend(environment.runtime_pins.as_deref().map(|coordinate| external_runtime(system, coordinate)));
+        found.extend(worker(&system));
+        found.extend(environment.runtime_pins.as_deref().map(|coordinate| external_runtime(&system, coordinate)));
         found.push(memory());
-        found.push(homes(system, settings));
-        found.extend(private_state(system, settings));
-        found.push(policy(system));
-        found.extend(coordinates(system, settings));
+        found.push(homes(&system, settings));
+        found.extend(private_state(&system, settings));
+        found.push(policy(&system));
+        found.extend(coordinates(&system, settings));
+        found.extend(hosts::examine(system, environment));
     }
     found
 }

@@ -21,16 +21,22 @@ mod doctor;
 mod environment;
 mod grammar;
 mod help;
+mod host_config;
 mod host_consent;
 mod input;
+mod launch;
 mod machine;
+#[cfg(feature = "runtime")]
+mod made;
 mod outcome;
 mod owner;
 #[cfg(feature = "runtime")]
 mod pack;
 #[cfg(feature = "runtime")]
 mod people;
+mod progress;
 #[cfg(feature = "runtime")]
+mod protect;
 mod remembered;
 mod resolve;
 mod runtime;

@@ -5,7 +5,7 @@ use crate::cli::grammar::JSON_ERRORS;
 use crate::cli::outcome::Outcome;
 use crate::cli::{asset, help, host_consent, resolve};
 #[cfg(feature = "runtime")]
-use crate::cli::{attach, change, cleanup, doctor, pack, switch};
+use crate::cli::{attach, change, cleanup, doctor, pack, protect, switch};
 use crate::foundation::refusal::Reason;
 use crate::foundation::text::display;
 use crate::system::os::{self, OsSystem};
@@ -61,6 +61,8 @@ fn dispatch(system: OsSystem, environment: &Environment, command: &str, words: &
         "doctor" => doctor::run(&system, environment, words),
         #[cfg(feature = "runtime")]
         "pack" => pack::pack(&system, words),
+        #[cfg(feature = "runtime")]
+        "protect" => protect::protect(&system, words),
         "resolve" => resolve::resolve(&system, environment, words),
         "plan-load" => asset::plan_load(&system, words),
         "load" => asset::load(&system, words),

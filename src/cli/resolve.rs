@@ -68,7 +68,7 @@ pub(crate) fn resolve<S: System>(system: &S, environment: &Environment, words: &
         absolute_root: located.root.as_str().to_owned(),
         selection,
         defer_password: arguments.has("--defer-password-authorization"),
-        hardened: arguments.has("--hardened"),
+        hardened: arguments.has("--hardened") || environment.settings.hardened,
     };
     let reply = Delegate::embedded().resolve(system, &located.directory, request, &bytes, &Cancel::new())?;
     Ok(print(&reply.value))

@@ -11,9 +11,12 @@ use crate::foundation::json::write;
 use crate::foundation::limits;
 use crate::foundation::value::Value;
 use crate::runtime::resolver::{self, Inspector, NotAnAsset, Selection, TaskSource};
-use crate::runtime::{self, EntitlementStatus, InputKind, LoadProfile, PlanInput, RuntimeFault};
-use crate::system::Observe;
+use crate::runtime::writer::{self, Argon2id, Fresh, ProtectFault};
+use crate::runtime::{
+    self, Asset, EntitlementStatus, InputKind, LoadInput, LoadProfile, PlanInput, RuntimeFault, Standing,
+};
 use crate::system::os::{OsSystem, confine, worker_io};
+use crate::system::{Observe, System as _};
 
 /// The one argument of a worker.
 pub(crate) const FLAG: &str = "--runtime-worker";
@@ -39,7 +42,10 @@ fn serve() -> i32 {
         Some(Err(_)) => return FAILED,
         None => Vec::new(),
     };
-    finish(answer(&request, &bytes, &input.input))
+    match &request {
+        Request::Protect => finish_protecting(protect(&bytes, &input.input)),
+        request => finish(answer(request, &bytes, &input.input)),
+    }
 }
 
 /// The status of a failure without a document.
@@ -60,12 +66,18 @@ fn answer(request: &Request, bytes: &[u8], input: &[u8]) -> Reply {
     match request {
         Request::PlanLoad(request) => plan(request, bytes),
         Request::Load(request) => load(request, bytes, input),
-        Request::Inspect => runtime::inspect(bytes).map(|document| (document, 0)).map_err(failure),
-        Request::Validate(plan) => {
-            let plan = plan.as_ref().map(plan_input);
-            runtime::validate(bytes, plan.as_ref()).map(|(document, exit)| (document, i32::from(exit))).map_err(failure)
+        Request::Inspect(switches) => Asset::read_with(bytes, *switches)
+            .and_then(|asset| asset.inspect())
+            .map(|document| (document, 0))
+            .map_err(failure),
+        Request::Validate { plan, planned } => {
+            let input = planned.then(|| plan_input(plan));
+            Asset::read_with(bytes, plan.switches)
+                .and_then(|asset| asset.validate(input.as_ref()))
+                .map(|(document, exit)| (document, i32::from(exit)))
+                .map_err(failure)
         }
-        Request::Resolve(_) => Err((None, FAILED)),
+        Request::Resolve(_) | Request::Protect => Err((None, FAILED)),
     }
 }
 
@@ -82,7 +94,8 @@ fn plan_input(request: &PlanRequest) -> PlanInput<'_> {
 }
 
 fn plan(request: &PlanRequest, bytes: &[u8]) -> Reply {
-    let document = runtime::plan(bytes, &plan_input(request)).map_err(failure)?;
+    let asset = Asset::read_for_load_with(bytes, request.switches).map_err(failure)?;
+    let document = asset.plan(&plan_input(request)).map_err(failure)?;
     let exit =
         match (document.get("state").and_then(Value::as_str), document.get("can_load_now").and_then(Value::as_bool)) {
             (Some("invalid"), _) => 1,
@@ -94,11 +107,15 @@ fn plan(request: &PlanRequest, bytes: &[u8]) -> Reply {
 
 fn load(request: &LoadRequest, bytes: &[u8], input: &[u8]) -> Reply {
     let profile = LoadProfile::parse(&request.profile).ok_or((None, FAILED))?;
-    let status = request.entitlement_status.as_deref().and_then(EntitlementStatus::parse);
-    let password = request.password.then_some(input);
-    runtime::load(bytes, profile, password, status, request.loaded_at, InputKind::PackagedFile)
-        .map(|document| (document, 0))
-        .map_err(failure)
+    let input = LoadInput {
+        profile,
+        password: request.password.then_some(input),
+        entitlement_status: request.entitlement_status.as_deref().and_then(EntitlementStatus::parse),
+        loaded_at: request.loaded_at,
+        input_kind: InputKind::PackagedFile,
+    };
+    let asset = Asset::read_for_load_with(bytes, request.switches).map_err(failure)?;
+    asset.load(&input).map(|document| (document, 0)).map_err(failure)
 }
 
 fn resolve(request: &ResolveRequest, task: &[u8]) -> Reply {
@@ -119,6 +136,24 @@ fn resolve(request: &ResolveRequest, task: &[u8]) -> Reply {
         .map_err(|_| (None, UNRECOGNISED))
 }
 
+/// The protected form of an asset, whose secret part is drawn here and nowhere else.
+fn protect(bytes: &[u8], password: &[u8]) -> Result<Vec<u8>, ProtectFault> {
+    let fresh = Fresh::draw(|random| OsSystem::confined().random(random)).map_err(|_| ProtectFault::NotLoadable)?;
+    writer::protect(bytes, password, &fresh, Argon2id::WRITTEN)
+}
+
+/// The one reply that is no document: the asset's bytes.
+fn finish_protecting(protected: Result<Vec<u8>, ProtectFault>) -> i32 {
+    match protected {
+        Ok(bytes) if worker_io::write_output(&bytes).is_ok() => 0,
+        Ok(_) => FAILED,
+        Err(fault) => {
+            let _ = worker_io::write_error(fault.word().as_bytes());
+            FAILED
+        }
+    }
+}
+
 /// The selection's digests, as digests.
 fn selection(request: &ResolveRequest) -> Result<Option<Selection>, (Option<&'static str>, i32)> {
     let Some((attachment_id, task_digest, plan_digest)) = &request.selection else { return Ok(None) };
@@ -134,11 +169,8 @@ fn selection(request: &ResolveRequest) -> Result<Option<Selection>, (Option<&'st
 struct Embedded;
 
 impl Inspector for Embedded {
-    fn plan(&self, bytes: &[u8]) -> Result<Value, NotAnAsset> {
-        if !runtime::recognise(bytes) {
-            return Err(NotAnAsset);
-        }
-        runtime::plan(bytes, &PlanInput::default()).map_err(|_| NotAnAsset)
+    fn standing(&self, bytes: &[u8]) -> Result<Standing, NotAnAsset> {
+        runtime::standing(bytes).map_err(|_| NotAnAsset)
     }
 }
 

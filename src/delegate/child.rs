@@ -13,6 +13,7 @@ use crate::foundation::load_plan::LoadPlan;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal, Stage};
 use crate::foundation::resolution::Resolution;
+use crate::foundation::switches::Switches;
 use crate::foundation::value::Value;
 use crate::system::{Cancel, ChildFault, ChildOrder, ChildReport, Enforcement, Program, System};
 use std::sync::Arc;
@@ -71,7 +72,7 @@ impl<S: System> Delegate<S> {
 
     /// Starts one process that is given nothing, only to see how far its sandbox gets.
     pub fn probe(&self, system: &S) -> Result<Enforcement, ChildFault> {
-        let call = Call { request: Request::Inspect, directory: None, sealed: None, input: b"" };
+        let call = Call { request: Request::Inspect(Switches::NONE), directory: None, sealed: None, input: b"" };
         start(system, &call, Program::Embedded, &call.request.write(), &Cancel::new()).map(|report| report.enforcement)
     }
 
@@ -145,6 +146,7 @@ impl<S: System> Delegate<S> {
             entitlement_status: None,
             loaded_at: system.now(),
             snapshot: matches!(self.shape, Shape::PathBound).then(|| snapshot.path().clone()),
+            switches: Switches::NONE,
         });
         let input = password.map_or(&b""[..], Secret::expose);
         let report = self.run(system, &self.asset_call(request, workspace, snapshot, input), cancel, Stage::Load)?;

@@ -5,6 +5,7 @@
 
 use crate::foundation::json::{read_strict, write};
 use crate::foundation::path::RelativePath;
+use crate::foundation::switches::Switches;
 use crate::foundation::time::Timestamp;
 use crate::foundation::value::Value;
 
@@ -18,9 +19,17 @@ pub enum Request {
     /// Load the given bytes; the password, if any, is the input.
     Load(LoadRequest),
     /// The manifest facts.
-    Inspect,
-    /// Run the gates; with a plan where the request says so.
-    Validate(Option<PlanRequest>),
+    Inspect(Switches),
+    /// Run the gates.
+    Validate {
+        /// What the plan would be asked with.
+        plan: PlanRequest,
+        /// Whether the plan is in the reply.
+        planned: bool,
+    },
+    /// Make the protected form of the given bytes; the password is the input, and the reply is no document but the
+    /// asset's bytes.
+    Protect,
 }
 
 /// One task against one workspace, which lies below the directory that the worker may read.
@@ -53,6 +62,8 @@ pub struct PlanRequest {
     pub entitlement_status: Option<String>,
     /// The snapshot below the readable directory, for a runtime that is given no sealed bytes.
     pub snapshot: Option<RelativePath>,
+    /// What is switched on beyond the base profile.
+    pub switches: Switches,
 }
 
 /// One load.
@@ -68,6 +79,8 @@ pub struct LoadRequest {
     pub loaded_at: Timestamp,
     /// The snapshot below the readable directory, for a runtime that is given no sealed bytes.
     pub snapshot: Option<RelativePath>,
+    /// What is switched on beyond the base profile.
+    pub switches: Switches,
 }
 
 const DEPTH: usize = 2;
@@ -79,8 +92,19 @@ impl Request {
             Request::Resolve(_) => "resolve",
             Request::PlanLoad(_) => "plan-load",
             Request::Load(_) => "load",
-            Request::Inspect => "inspect",
-            Request::Validate(_) => "validate",
+            Request::Inspect(_) => "inspect",
+            Request::Validate { .. } => "validate",
+            Request::Protect => "protect",
+        }
+    }
+
+    /// What is switched on beyond the base profile.
+    pub const fn switches(&self) -> Switches {
+        match self {
+            Request::PlanLoad(request) | Request::Validate { plan: request, .. } => request.switches,
+            Request::Load(request) => request.switches,
+            Request::Inspect(switches) => *switches,
+            Request::Resolve(_) | Request::Protect => Switches::NONE,
         }
     }
 
@@ -88,11 +112,17 @@ impl Request {
     pub fn write(&self) -> Vec<u8> {
         let details = match self {
             Request::Resolve(request) => request.details(),
-            Request::PlanLoad(request) | Request::Validate(Some(request)) => request.details(),
+            Request::PlanLoad(request) | Request::Validate { plan: request, planned: true } => request.details(),
             Request::Load(request) => request.details(),
-            Request::Inspect | Request::Validate(None) => Value::Null,
+            Request::Validate { planned: false, .. } | Request::Inspect(_) | Request::Protect => Value::Null,
         };
-        let document = Value::object([("command", Value::from(self.command())), ("details", details)]);
+        let switches = self.switches();
+        let document = Value::object([
+            ("command", Value::from(self.command())),
+            ("details", details),
+            ("signatures", switches.signatures.into()),
+            ("minimal", switches.minimal.into()),
+        ]);
         write::compact(&document).unwrap_or_default().into_bytes()
     }
 
@@ -100,13 +130,20 @@ impl Request {
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let document = read_strict(bytes, DEPTH).ok()?;
         let details = document.get("details")?;
+        let switched = |key| document.get(key)?.as_bool();
+        let switches = Switches { signatures: switched("signatures")?, minimal: switched("minimal")? };
         match document.get("command")?.as_str()? {
             "resolve" => Some(Request::Resolve(ResolveRequest::from_details(details)?)),
-            "plan-load" => Some(Request::PlanLoad(PlanRequest::from_details(details)?)),
-            "load" => Some(Request::Load(LoadRequest::from_details(details)?)),
-            "inspect" => Some(Request::Inspect),
-            "validate" if details.is_null() => Some(Request::Validate(None)),
-            "validate" => Some(Request::Validate(Some(PlanRequest::from_details(details)?))),
+            "plan-load" => Some(Request::PlanLoad(PlanRequest::from_details(details, switches)?)),
+            "load" => Some(Request::Load(LoadRequest::from_details(details, switches)?)),
+            "inspect" => Some(Request::Inspect(switches)),
+            "protect" => Some(Request::Protect),
+            "validate" if details.is_null() => {
+                Some(Request::Validate { plan: PlanRequest { switches, ..PlanRequest::default() }, planned: false })
+            }
+            "validate" => {
+                Some(Request::Validate { plan: PlanRequest::from_details(details, switches)?, planned: true })
+            }
             _ => None,
         }
     }
@@ -162,12 +199,13 @@ impl PlanRequest {
         ])
     }
 
-    fn from_details(details: &Value) -> Option<Self> {
+    fn from_details(details: &Value, switches: Switches) -> Option<Self> {
         Some(Self {
             source_path: optional_text(details, "source_path")?,
             has_password: details.get("has_password")?.as_bool()?,
             entitlement_status: optional_text(details, "entitlement_status")?,
             snapshot: optional_path(details)?,
+            switches,
         })
     }
 }
@@ -183,13 +221,14 @@ impl LoadRequest {
         ])
     }
 
-    fn from_details(details: &Value) -> Option<Self> {
+    fn from_details(details: &Value, switches: Switches) -> Option<Self> {
         Some(Self {
             profile: details.get("profile")?.as_str()?.to_owned(),
             password: details.get("password")?.as_bool()?,
             entitlement_status: optional_text(details, "entitlement_status")?,
             loaded_at: Timestamp::parse(details.get("loaded_at")?.as_str()?)?,
             snapshot: optional_path(details)?,
+            switches,
         })
     }
 }
@@ -233,10 +272,15 @@ mod tests {
                 entitlement_status: None,
                 loaded_at: Timestamp::from_milliseconds(1),
                 snapshot: RelativePath::parse("x"),
+                switches: Switches { signatures: true, minimal: true },
             }),
-            Request::Inspect,
-            Request::Validate(None),
-            Request::Validate(Some(PlanRequest::default())),
+            Request::Inspect(Switches { signatures: true, minimal: false }),
+            Request::Protect,
+            Request::Validate { plan: PlanRequest::default(), planned: false },
+            Request::Validate {
+                plan: PlanRequest { switches: Switches { signatures: false, minimal: true }, ..PlanRequest::default() },
+                planned: true,
+            },
         ];
         for request in requests {
             assert_eq!(Request::read(&request.write()), Some(request));

@@ -9,6 +9,9 @@ use crate::foundation::value::Value;
 
 /// The command line for a request as a JSON list; `None` for a request that the contract has no public command for.
 pub(super) fn command_line(pins: &RuntimePins, request: &Request) -> Option<Vec<u8>> {
+    if request.switches().any() {
+        return None;
+    }
     let script = pins.package.join(&pins.entry);
     // The interpreter may not read the system's OpenSSL configuration and would end without it.
     let mut words = vec!["--openssl-config=/dev/null".to_owned(), script.as_str().to_owned()];
@@ -16,7 +19,7 @@ pub(super) fn command_line(pins: &RuntimePins, request: &Request) -> Option<Vec<
         Request::Resolve(request) => resolve(request),
         Request::PlanLoad(request) => plan(request)?,
         Request::Load(request) => load(request)?,
-        Request::Inspect | Request::Validate(_) => return None,
+        Request::Inspect(_) | Request::Validate { .. } | Request::Protect => return None,
     });
     let words = words.into_iter().map(Value::from).collect();
     write::compact(&Value::Array(words)).ok().map(String::into_bytes)

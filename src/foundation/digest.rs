@@ -22,17 +22,7 @@ impl Digest {
 
     /// Reads 64 lowercase hexadecimal digits.
     pub fn parse_hex(hex: &str) -> Option<Self> {
-        let mut bytes = [0; 32];
-        let digits = hex.as_bytes();
-        if digits.len() != 64 {
-            return None;
-        }
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            if let [high, low] = pair {
-                *byte = nibble(*high)? << 4 | nibble(*low)?;
-            }
-        }
-        Some(Digest(bytes))
+        from_hex(hex).map(Digest)
     }
 
     /// The 64 hexadecimal digits alone.
@@ -46,6 +36,19 @@ impl Digest {
     }
 }
 
+/// Exactly `N` bytes in lowercase hexadecimal digits.
+pub fn from_hex<const N: usize>(digits: &str) -> Option<[u8; N]> {
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    if pairs.len() != N || !rest.is_empty() {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = nibble(*high)? << 4 | nibble(*low)?;
+    }
+    Some(bytes)
+}
+
 fn nibble(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
@@ -56,11 +59,13 @@ fn nibble(digit: u8) -> Option<u8> {
 
 /// Bytes as lowercase hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    use fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let digit = |half: u8| char::from(if half < 10 { b'0' + half } else { b'a' + half - 10 });
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 0xf));
+    }
+    text
 }
 
 impl fmt::Display for Digest {

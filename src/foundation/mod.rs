@@ -9,6 +9,7 @@ pub mod path;
 pub mod record;
 pub mod refusal;
 pub mod resolution;
+pub mod switches;
 pub mod task;
 pub mod text;
 pub mod time;

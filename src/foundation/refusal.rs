@@ -98,6 +98,8 @@ closed! {
         HostConsentAttachmentAmbiguous = "host_consent_attachment_ambiguous",
         HostConsentConfirmationUnavailable = "host_consent_confirmation_unavailable",
         HostConsentParentInsecure = "host_consent_parent_insecure",
+        // the launcher
+        LaunchFailed = "launch_failed",
     }
 }
 
@@ -377,6 +379,18 @@ catalogue! {
     ConsentDirectoryInsecure = "consent_directory_insecure", HostConsentParentInsecure, Consent, "The Host processing consent parent directory must be private and symlink-free.", "Make it yours with mode 0700.";
     ConsentPlaceInWorkspace = "consent_place_in_workspace", HostConsentParentInsecure, Consent, "The Host processing consent parent directory must be private and symlink-free.", "Keep the consent outside the workspace root: name another file in KDNA_MCP_HOST_PROCESSING_CONSENT_FILE.";
     RevocationNotDurable = "revocation_not_durable", StorageFailed, Consent, "The consent was removed, but the removal may not survive a power loss.", "Run 'kdna-broker consent revoke' again.";
+
+    // --- the launcher (docs/contract/launch.md)
+    SessionNested = "session_nested", LaunchFailed, CommandLine, "This is a session of the launcher already.", "Start the host from a terminal of yours, not from within a host.";
+    SessionPlaceMissing = "session_place_missing", LaunchFailed, Start, "There is no private place in memory for the session.", "Have XDG_RUNTIME_DIR name a directory of yours with mode 0700 on a tmpfs, or provide /dev/shm.";
+    SessionNotMade = "session_not_made", LaunchFailed, Start, "The session's directory could not be made.", "Free memory, or look at who writes to XDG_RUNTIME_DIR or /dev/shm.";
+    HostNotFound = "host_not_found", LaunchFailed, CommandLine, "The host's command was not found.", "Give its path, or put its directory into PATH as an absolute path.";
+    HostNotStarted = "host_not_started", LaunchFailed, Start, "The host's command could not be started.", "Look at its permissions, and at the program that its first line names.";
+    TranscriptFlagUnknown = "transcript_flag_unknown", LaunchFailed, CommandLine, "This host has no known flag that keeps no transcript.", "Leave --no-transcript out, and expect that the host keeps what it receives.";
+    SecretSourceUnreadable = "secret_source_unreadable", AuthorizationSourceInvalid, Authorization, "The source of the password cannot be read.", "A descriptor must be open (3 or more, no terminal), a credential must lie in CREDENTIALS_DIRECTORY and be readable for you and root alone, a command must be found and end with status 0.";
+    SecretNotPassword = "secret_not_password", AuthorizationSourceInvalid, Authorization, "The source of the password gave no password.", "It must give 1 to 16384 bytes of UTF-8, and after them at most one line end.";
+    SecretNoTerminal = "secret_no_terminal", AuthorizationSourceInvalid, Authorization, "There is no terminal to ask for the password on.", "Run the command in a terminal, or name another source with --secret-from.";
+    PasswordTriesSpent = "password_tries_spent", AuthorizationRejected, Authorization, "The password does not open the asset.", "Start again when you have the right one; nothing was started.";
 
     // --- command line
     Usage = "usage", InputInvalid, CommandLine, "The command line cannot be understood.", "See 'kdna help'.";

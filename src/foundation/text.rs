@@ -6,7 +6,7 @@ use unicode_normalization::char::is_combining_mark;
 
 /// Length in UTF-16 code units: how every text limit of the contract counts.
 pub fn utf16_len(text: &str) -> usize {
-    text.encode_utf16().count()
+    if text.is_ascii() { text.len() } else { text.encode_utf16().count() }
 }
 
 /// The JavaScript whitespace set. It holds U+FEFF and not U+0085, unlike `char::is_whitespace`.
@@ -39,12 +39,16 @@ pub fn collapse_whitespace(text: &str) -> String {
 /// The normalised phrase: NFKC, trimmed, whitespace collapsed, lowercase by the full Unicode mapping. Two phrases are
 /// the same when these are equal; tasks are matched in this form.
 pub fn normalise_phrase(text: &str) -> String {
+    // NFKC leaves ASCII as it is.
+    if text.is_ascii() {
+        return collapse_whitespace(text).to_ascii_lowercase();
+    }
     collapse_whitespace(&text.nfkc().collect::<String>()).to_lowercase()
 }
 
 /// Whether a text is its own NFC form.
 pub fn is_nfc(text: &str) -> bool {
-    unicode_normalization::is_nfc(text)
+    text.is_ascii() || unicode_normalization::is_nfc(text)
 }
 
 /// A host identifier: `^[a-z0-9][a-z0-9._-]{0,127}$`.

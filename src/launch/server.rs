@@ -24,14 +24,33 @@ pub struct Server {
 impl Server {
     /// Starts this executable's `mcp` with exactly this environment.
     pub fn start(directory: &AbsolutePath, environment: Vec<(OsString, OsString)>) -> Result<Self, Fault> {
+        Self::with(vec!["mcp".into()], directory, environment, Stream::Inherit)
+    }
+
+    /// Starts this executable with exactly these arguments and this environment; what it says on standard error is
+    /// dropped.
+    pub fn start_quietly(
+        arguments: &[String],
+        directory: &AbsolutePath,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Result<Self, Fault> {
+        Self::with(arguments.iter().map(Into::into).collect(), directory, environment, Stream::Null)
+    }
+
+    fn with(
+        arguments: Vec<OsString>,
+        directory: &AbsolutePath,
+        environment: Vec<(OsString, OsString)>,
+        errors: Stream,
+    ) -> Result<Self, Fault> {
         let mut process = HostProcess::start(HostOrder {
             program: "/proc/self/exe".into(),
-            arguments: vec!["mcp".into()],
+            arguments,
             environment,
             directory: directory.clone(),
             input: Stream::Pipe,
             output: Stream::Pipe,
-            errors: Stream::Inherit,
+            errors,
         })?;
         let input = process.take_input();
         let output = BufReader::new(process.take_output().ok_or(Fault::WrongKind)?);
@@ -41,6 +60,22 @@ impl Server {
     /// Its process number.
     pub fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Greets it and asks for the names of its tools.
+    pub fn tools(&mut self) -> Result<Vec<String>, Fault> {
+        let client = Value::object([("name", Value::from("kdna-broker")), ("version", Value::from("1"))]);
+        let greeting = Value::object([
+            ("protocolVersion", Value::from("2025-06-18")),
+            ("capabilities", Value::object::<&str, 0>([])),
+            ("clientInfo", client),
+        ]);
+        self.request("initialize", greeting)?;
+        self.notify("notifications/initialized")?;
+        let listed = self.request("tools/list", Value::object::<&str, 0>([]))?;
+        let tools = listed.get("tools").and_then(Value::as_array).ok_or(Fault::WrongKind)?;
+        let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
+        tools.iter().map(name).collect::<Option<_>>().ok_or(Fault::WrongKind)
     }
 
     /// Sends one request and reads its reply's `result`.

@@ -42,7 +42,6 @@ pub fn answer_on_terminal(
     let mut shown = Vec::new();
     let mut answered = false;
     let mut buffer = [0; 4096];
-    // The read fails when the last process has let go of the terminal.
     while let Ok(count @ 1..) = terminal.read(&mut buffer) {
         shown.extend_from_slice(buffer.get(..count).unwrap_or_default());
         if !answered && shown.ends_with(PROMPT) {

@@ -6,11 +6,12 @@ use super::container::{CHECKSUMS, Container, MANIFEST, recognise};
 use super::decision::{INVALID, Outcome};
 use super::digests::demand_readable_tree;
 use super::fault::RuntimeFault;
-use super::inspect::document as inspection_of;
+use super::inspect::{document as inspection_of, repeats_claim};
 use super::manifest::{claims_trust, is_remote};
-use super::plan::{self, EntitlementStatus, PlanInput};
+use super::plan::{self, EntitlementStatus, PlanInput, Standing};
 use super::validation::Validation;
 use crate::foundation::json::{JsonFault, read_javascript};
+use crate::foundation::switches::Switches;
 use crate::foundation::time::Timestamp;
 use crate::foundation::value::Value;
 
@@ -20,30 +21,43 @@ pub struct Asset<'a> {
     pub(super) manifest: Value,
     /// `checksums.json` as read, if there is such an entry.
     pub(super) checksums: Option<Result<Value, JsonFault>>,
+    pub(super) switches: Switches,
 }
 
 impl<'a> Asset<'a> {
     /// Parses the container and the manifest. A fault here means that no document can be printed; bytes that are not
     /// recognised are refused unparsed.
     pub fn read(bytes: &'a [u8]) -> Result<Self, RuntimeFault> {
+        Self::read_with(bytes, Switches::NONE)
+    }
+
+    /// The same beyond the base profile, as far as it is switched on.
+    pub fn read_with(bytes: &'a [u8], switches: Switches) -> Result<Self, RuntimeFault> {
         if !recognise(bytes) {
             return Err(RuntimeFault::UNNAMED);
         }
-        let container = Container::parse(bytes)?;
+        let container = Container::parse(bytes, switches)?;
         let manifest = read_javascript(container.entry(MANIFEST).unwrap_or_default());
         let manifest = manifest.ok().filter(|manifest| !manifest.is_null()).ok_or(RuntimeFault::UNNAMED)?;
         if manifest.get("lineage").is_some_and(|lineage| lineage.as_array().is_some()) {
             return Err(RuntimeFault::UNNAMED);
         }
         let checksums = container.entry(CHECKSUMS).map(read_javascript);
-        Ok(Asset { container, manifest, checksums })
+        Ok(Asset { container, manifest, checksums, switches })
     }
 
     /// As [`Asset::read`], and demands what planning and loading need besides: every `.json` entry is JSON, and the
     /// manifest does not put a claim of trust where it would be repeated.
     pub fn read_for_load(bytes: &'a [u8]) -> Result<Self, RuntimeFault> {
-        let asset = Self::read(bytes)?;
-        asset.inspect()?;
+        Self::read_for_load_with(bytes, Switches::NONE)
+    }
+
+    /// The same beyond the base profile, as far as it is switched on.
+    pub fn read_for_load_with(bytes: &'a [u8], switches: Switches) -> Result<Self, RuntimeFault> {
+        let asset = Self::read_with(bytes, switches)?;
+        if repeats_claim(&asset) {
+            return Err(RuntimeFault::UNNAMED);
+        }
         demand_readable_tree(&asset)?;
         Ok(asset)
     }
@@ -67,6 +81,11 @@ impl<'a> Asset<'a> {
     /// The `LoadPlan`.
     pub fn plan(&self, input: &PlanInput<'_>) -> Result<Value, RuntimeFault> {
         plan::document(self, &Validation::of(self)?, input).map(|(document, _)| document)
+    }
+
+    /// What a resolution needs to know of a usable asset. Refuses, without a code, an asset whose plan is invalid.
+    pub fn standing(&self) -> Result<Standing, RuntimeFault> {
+        plan::standing(&self.manifest, &Validation::of(self)?)
     }
 
     /// The Runtime Capsule, or the code of the first reason against it.
@@ -102,6 +121,11 @@ fn exit_of(outcome: Outcome) -> u8 {
 /// The `LoadPlan` of an asset, valid or not. A fault means that nothing can be said about the bytes as an asset.
 pub fn plan(bytes: &[u8], input: &PlanInput<'_>) -> Result<Value, RuntimeFault> {
     Asset::read_for_load(bytes)?.plan(input)
+}
+
+/// What a resolution needs to know of a usable asset (see [`Asset::standing`]).
+pub fn standing(bytes: &[u8]) -> Result<Standing, RuntimeFault> {
+    Asset::read_for_load(bytes)?.standing()
 }
 
 /// The Runtime Capsule of an asset. A protected one needs its password for every profile: `KDNA_DECRYPT_FAILED` where it

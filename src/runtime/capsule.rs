@@ -10,6 +10,7 @@ use super::payload::{self, is_envelope, is_external_grant};
 use super::plan::{EntitlementStatus, PlanInput};
 use super::projection;
 use super::report;
+use super::signature::Signature;
 use super::validation::Validation;
 use crate::foundation::json::write;
 use crate::foundation::limits;
@@ -24,7 +25,7 @@ pub enum LoadProfile {
     Compact,
     Scenario,
     Full,
-    /// Known as a word, but not part of the base profile: a load always fails, without a code.
+    /// Known as a word, but not part of the base profile: there a load always fails, without a code.
     Minimal,
 }
 
@@ -93,22 +94,27 @@ pub(super) fn load(asset: Asset<'_>, input: &LoadInput<'_>) -> Result<Value, Run
     if matches!(asset.checksums, Some(Ok(Value::Null))) {
         return Err(RuntimeFault::UNNAMED);
     }
-    if input.profile == LoadProfile::Minimal {
+    if input.profile == LoadProfile::Minimal && !asset.switches.minimal {
         return Err(RuntimeFault::UNNAMED);
     }
-    assemble(asset, payload, input)
+    assemble(asset, payload, &validation.signature, input)
 }
 
-fn assemble(asset: Asset<'_>, payload: Value, input: &LoadInput<'_>) -> Result<Value, RuntimeFault> {
+fn assemble(
+    asset: Asset<'_>,
+    payload: Value,
+    signature: &Signature,
+    input: &LoadInput<'_>,
+) -> Result<Value, RuntimeFault> {
     let digests = evidence::of(&asset)?;
     let (identity, access) = (identity(&asset.manifest), access(&asset.manifest));
-    let trace = trace(&payload, input);
+    let trace = trace(&payload, signature, input);
     let capsule = Value::object([
         ("type", Value::from("kdna.runtime-capsule")),
         ("contract_version", "0.1.0".into()),
         ("asset", identity),
         ("digests", digests),
-        ("signature", Value::object([("state", Value::from("absent"))])),
+        ("signature", signature.shown()),
         ("access", access),
         ("profile", input.profile.as_str().into()),
         ("context", projection::context(input.profile, asset.manifest, payload)),
@@ -124,7 +130,7 @@ fn identity(manifest: &Value) -> Value {
     )
 }
 
-fn trace(payload: &Value, input: &LoadInput<'_>) -> Value {
+fn trace(payload: &Value, signature: &Signature, input: &LoadInput<'_>) -> Value {
     let mut trace = Object::new();
     trace.insert("payload_encoding", "cbor");
     trace.insert("loaded_by", "kdna-core");
@@ -132,9 +138,9 @@ fn trace(payload: &Value, input: &LoadInput<'_>) -> Value {
     trace.insert("input_kind", input.input_kind.as_str());
     trace.insert("runtime_eligible", true);
     trace.insert("schema_valid", true);
-    trace.insert("signature_state", "absent");
+    trace.insert("signature_state", signature.state());
     trace.insert("profile", input.profile.as_str());
-    if input.profile == LoadProfile::Compact {
+    if matches!(input.profile, LoadProfile::Compact | LoadProfile::Minimal) {
         trace.insert("projection_report", report::of(payload));
     }
     trace.into()

@@ -1,7 +1,7 @@
 //! The payload's CBOR, decoded into the ordered value. Refuses everything that has no plain JSON counterpart (byte
 //! strings, tags, other simple values) except 64-bit integers and `undefined`, which become [`Value::Unprintable`].
-//! Recursion ends at the entry depth limit, nothing is allocated by a declared length, and what is decoded takes no
-//! more memory than the limit of values allows, however small its items are.
+//! Recursion ends at the entry depth limit, a declared length allocates room for a bounded number of items, and what is decoded
+//! takes no more memory than the limit of values allows, however small its items are.
 
 use crate::foundation::limits;
 use crate::foundation::text::utf16_len;
@@ -31,6 +31,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Value, CborFault> {
 }
 
 const BREAK: u8 = 0xff;
+/// Items that get their room before they are read. As many as the depth limit of lists may be open at a time.
+const AT_ONCE: usize = 512;
 
 struct Reader<'a> {
     rest: &'a [u8],
@@ -112,8 +114,14 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Items to make room for at once: what is declared, unless the rest of the input cannot hold it, and few of many.
+    fn expected(&self, left: Option<u64>) -> usize {
+        let declared = left.and_then(|count| usize::try_from(count).ok()).filter(|count| *count <= self.rest.len());
+        declared.unwrap_or(0).min(AT_ONCE)
+    }
+
     fn array(&mut self, mut left: Option<u64>, level: usize) -> Result<Value, CborFault> {
-        let mut items = Vec::new();
+        let mut items = Vec::with_capacity(self.expected(left));
         while self.has_more(&mut left) {
             let item = self.item(level + 1)?;
             if items.len() == limits::ENTRY_ITEMS {
@@ -126,7 +134,7 @@ impl<'a> Reader<'a> {
     }
 
     fn map(&mut self, mut left: Option<u64>, level: usize) -> Result<Value, CborFault> {
-        let mut object = Object::new();
+        let mut object = Object::with_room_for(self.expected(left));
         while self.has_more(&mut left) {
             let key = self.key()?;
             object.insert(key, self.item(level + 1)?);

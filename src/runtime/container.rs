@@ -10,6 +10,7 @@ use super::fault::{RuntimeFault, code};
 use super::inflate::{crc32, inflate};
 use crate::foundation::digest::Digest;
 use crate::foundation::limits;
+use crate::foundation::switches::Switches;
 use crate::foundation::text::is_nfc;
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -19,6 +20,8 @@ pub(super) const MIMETYPE: &str = "mimetype";
 pub(super) const MANIFEST: &str = "kdna.json";
 pub(super) const PAYLOAD: &str = "payload.kdnab";
 pub(super) const CHECKSUMS: &str = "checksums.json";
+/// Allowed only where signatures are switched on.
+pub(super) const SIGNATURE: &str = "signature.kdsig";
 const ATTACHMENTS: &str = "attachments";
 pub(super) const MEDIA_TYPE: &[u8] = b"application/vnd.kdna.asset";
 
@@ -77,7 +80,7 @@ fn starts_with_media_type(bytes: &[u8]) -> Result<bool, RuntimeFault> {
 impl<'a> Container<'a> {
     /// Reads every entry. Refuses without a code, or with `ERR_OUT_OF_RANGE`, `Z_DATA_ERROR`, `Z_BUF_ERROR`. Never
     /// allocates by a declared size that the limits and the file's own size do not bear out.
-    pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, RuntimeFault> {
+    pub(super) fn parse(bytes: &'a [u8], switches: Switches) -> Result<Self, RuntimeFault> {
         let end = EndRecord::find(bytes)?;
         demand(u64::try_from(bytes.len()).is_ok_and(|size| size <= limits::CONTAINER_BYTES))?;
         demand(end.count <= limits::CONTAINER_ENTRIES)?;
@@ -87,6 +90,7 @@ impl<'a> Container<'a> {
         for _ in 0..end.count {
             let central = Central::read(bytes, at)?;
             let name = String::from_utf8_lossy(central.name).into_owned();
+            demand(is_allowed_name(&name, switches))?;
             container.admit(&central, &name, &mut total)?;
             let (record, data) = central.content(bytes)?;
             records.push(record);
@@ -114,7 +118,6 @@ impl<'a> Container<'a> {
     fn admit(&self, central: &Central<'_>, name: &str, total: &mut u64) -> Result<(), RuntimeFault> {
         demand(is_safe_name(name))?;
         demand(self.entries.iter().all(|entry| entry.name != name))?;
-        demand(is_allowed_name(name))?;
         demand(matches!(central.method, STORED | DEFLATED))?;
         demand(central.uncompressed <= limits::ENTRY_BYTES)?;
         let ratio_bound = u64::try_from(central.compressed).unwrap_or(u64::MAX).saturating_mul(limits::ENTRY_RATIO);
@@ -144,8 +147,11 @@ fn is_safe_name(name: &str) -> bool {
         && name.split('/').all(|component| !matches!(component, "" | "." | ".."))
 }
 
-fn is_allowed_name(name: &str) -> bool {
+fn is_allowed_name(name: &str, switches: Switches) -> bool {
     let top = name.split('/').next().unwrap_or_default();
+    if top == SIGNATURE {
+        return switches.signatures && name == SIGNATURE;
+    }
     [MIMETYPE, MANIFEST, PAYLOAD, CHECKSUMS, ATTACHMENTS].contains(&top) && name != ATTACHMENTS
 }
 

@@ -3,11 +3,13 @@
 
 use super::fault::code;
 use super::manifest::{
-    LOADER_VERSION, access, dig, entitlement_profile, is_loader_compatible, min_loader_version, truthy,
+    access, dig, entitlement_profile, is_loader_compatible, loader_version, min_loader_version, truthy,
 };
 use super::plan::{EntitlementStatus, PlanInput};
+use super::signature;
 use super::validation::Validation;
 use crate::foundation::json::write;
+use crate::foundation::switches::Switches;
 use crate::foundation::value::Value;
 
 /// One reason against loading, or a note beside it.
@@ -117,8 +119,8 @@ pub(super) fn decide(manifest: &Value, validation: &Validation, input: &PlanInpu
     if !validation.is_valid() {
         return decision;
     }
-    if is_loader_compatible(manifest) == Some(false) {
-        return Decision { issues: vec![loader_issue(manifest)], ..decision };
+    if is_loader_compatible(manifest, validation.switches) == Some(false) {
+        return Decision { issues: vec![loader_issue(manifest, validation.switches)], ..decision };
     }
     if manifest.get("dependencies").and_then(Value::as_object).is_some_and(|object| !object.is_empty()) {
         return decision.end(INVALID, code::DEPENDENCY_RESOLVER_MISSING);
@@ -140,6 +142,9 @@ fn problem_issues(validation: &Validation) -> Vec<Issue> {
 }
 
 fn problem_code(problem: &str) -> &'static str {
+    if let Some(code) = signature::unsupported_code(problem) {
+        return code;
+    }
     let problem = problem.to_ascii_lowercase();
     if problem.contains("checksum:") || problem.contains("checksums:") {
         code::DIGEST_FAILED
@@ -150,10 +155,11 @@ fn problem_code(problem: &str) -> &'static str {
     }
 }
 
-fn loader_issue(manifest: &Value) -> Issue {
+fn loader_issue(manifest: &Value, switches: Switches) -> Issue {
     let code = code::LOADER_VERSION_UNSUPPORTED;
     let asked = min_loader_version(manifest).unwrap_or_default();
-    let message = format!("{code}: asset requires loader {asked}, current loader is {LOADER_VERSION}");
+    let current = loader_version(switches);
+    let message = format!("{code}: asset requires loader {asked}, current loader is {current}");
     Issue { code, severity: "blocking", message }
 }
 

@@ -1,7 +1,7 @@
 //! The digests over an asset: its runtime entry set, its content tree, and the fingerprint of a plan's source.
 
 use super::asset::Asset;
-use super::container::{CHECKSUMS, Entry, MANIFEST, MIMETYPE, PAYLOAD};
+use super::container::{CHECKSUMS, Entry, MANIFEST, MIMETYPE, PAYLOAD, SIGNATURE};
 use super::fault::RuntimeFault;
 use crate::foundation::digest::{Digest, Hasher};
 use crate::foundation::json::canonical::{canonical, canonical_without};
@@ -24,7 +24,7 @@ pub(super) fn entry_set(manifest: Digest, payload: Digest) -> Digest {
 /// Over name, length and bytes of the entries that decide a plan. Attachments are not among them.
 pub(super) fn source_fingerprint(asset: &Asset<'_>) -> Digest {
     let mut hasher = Hasher::new();
-    for name in [CHECKSUMS, MANIFEST, MIMETYPE, PAYLOAD] {
+    for name in [CHECKSUMS, MANIFEST, MIMETYPE, PAYLOAD, SIGNATURE] {
         if let Some(bytes) = asset.container.entry(name) {
             hasher.update(name.as_bytes());
             hasher.update(b"\0");
@@ -37,11 +37,11 @@ pub(super) fn source_fingerprint(asset: &Asset<'_>) -> Digest {
     hasher.finish()
 }
 
-/// Over every entry, JSON entries in their stable form. The names that the contract leaves out of the tree cannot occur
+/// Over every entry but the signature's, which signs it, JSON entries in their stable form. The other names that the contract leaves out of the tree cannot occur
 /// in a container that was parsed. Refuses, without a code, a `.json` entry that is not JSON.
 pub(super) fn content_tree(asset: &Asset<'_>) -> Result<Digest, RuntimeFault> {
     let mut lines = Vec::with_capacity(asset.container.entries.len());
-    for entry in &asset.container.entries {
+    for entry in asset.container.entries.iter().filter(|entry| entry.name != SIGNATURE) {
         let digest = match stable_form(asset, entry)? {
             Some(text) => Digest::of(text.as_bytes()),
             None => entry.digest(),

@@ -1,11 +1,15 @@
-//! Opens a password envelope: the password gives a key, that key unwraps the content key, and the content key opens the
-//! payload, which is bound to the asset's identity and version.
+//! Opens a password envelope (and [`closing`] makes one): the password gives a key, that key unwraps the content key, and
+//! the content key opens the payload, which is bound to the asset's identity and version.
 //!
 //! Every failure is the same refusal, `KDNA_DECRYPT_FAILED`: a caller cannot tell a wrong password from a damaged
 //! envelope or from a derivation that would cost too much. Never looks at a recovery slot, and never returns a byte that
 //! was not authenticated.
 
+mod closing;
 mod kdf;
+
+pub use closing::{Argon2id, Fresh};
+pub(super) use closing::{PROFILE, close};
 
 use super::fault::{RuntimeFault, code};
 use crate::foundation::value::Value;

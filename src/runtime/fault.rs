@@ -44,6 +44,8 @@ pub(in crate::runtime) mod code {
     pub(in crate::runtime) const FORMAT_INVALID: &str = "KDNA_FORMAT_INVALID";
     pub(in crate::runtime) const DIGEST_FAILED: &str = "KDNA_INTEGRITY_DIGEST_FAILED";
     pub(in crate::runtime) const SIGNATURE_FAILED: &str = "KDNA_INTEGRITY_SIGNATURE_FAILED";
+    pub(in crate::runtime) const SIGNATURE_VERSION_UNSUPPORTED: &str = "KDNA_SIGNATURE_VERSION_UNSUPPORTED";
+    pub(in crate::runtime) const SIGNATURE_PROFILE_UNSUPPORTED: &str = "KDNA_SIGNATURE_PROFILE_UNSUPPORTED";
     pub(in crate::runtime) const LOADER_VERSION_UNSUPPORTED: &str = "KDNA_LOADER_VERSION_UNSUPPORTED";
     pub(in crate::runtime) const DEPENDENCY_RESOLVER_MISSING: &str = "KDNA_DEPENDENCY_RESOLVER_MISSING";
     pub(in crate::runtime) const EXTENDS_RESOLVER_MISSING: &str = "KDNA_EXTENDS_RESOLVER_MISSING";

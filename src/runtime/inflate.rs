@@ -4,22 +4,37 @@ use super::fault::{RuntimeFault, code};
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
+use std::cell::RefCell;
+
+thread_local! {
+    static INFLATER: RefCell<Inflater> = const { RefCell::new(Inflater(None)) };
+}
 
 /// Inflates one entry to exactly `size` bytes. Bytes after the end of the stream are ignored.
 pub(super) fn inflate(data: &[u8], size: usize) -> Result<Vec<u8>, RuntimeFault> {
-    let mut output = vec![0; size.saturating_add(1)];
-    let mut decoder = Box::<DecompressorOxide>::default();
-    let (status, _, written) = decompress(&mut decoder, data, &mut output, 0, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF);
-    match status {
-        TINFLStatus::Done if written == size => {
-            output.truncate(size);
-            Ok(output)
+    INFLATER.with_borrow_mut(|inflater| inflater.inflate(data, size))
+}
+
+/// Inflates one entry after the other; its tables, of some ten thousand bytes, are made once for all of them.
+struct Inflater(Option<Box<DecompressorOxide>>);
+
+impl Inflater {
+    fn inflate(&mut self, data: &[u8], size: usize) -> Result<Vec<u8>, RuntimeFault> {
+        let mut output = vec![0; size.saturating_add(1)];
+        let decoder = self.0.get_or_insert_default();
+        decoder.init();
+        let (status, _, written) = decompress(decoder, data, &mut output, 0, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF);
+        match status {
+            TINFLStatus::Done if written == size => {
+                output.truncate(size);
+                Ok(output)
+            }
+            TINFLStatus::Done | TINFLStatus::HasMoreOutput => Err(RuntimeFault::UNNAMED),
+            TINFLStatus::FailedCannotMakeProgress | TINFLStatus::NeedsMoreInput => {
+                Err(RuntimeFault::coded(code::DEFLATE_TRUNCATED))
+            }
+            _ => Err(RuntimeFault::coded(code::DEFLATE_INVALID)),
         }
-        TINFLStatus::Done | TINFLStatus::HasMoreOutput => Err(RuntimeFault::UNNAMED),
-        TINFLStatus::FailedCannotMakeProgress | TINFLStatus::NeedsMoreInput => {
-            Err(RuntimeFault::coded(code::DEFLATE_TRUNCATED))
-        }
-        _ => Err(RuntimeFault::coded(code::DEFLATE_INVALID)),
     }
 }
 
@@ -67,6 +82,25 @@ const fn tables() -> [[u32; 256]; 8] {
 mod tests {
     use super::*;
     use miniz_oxide::deflate::compress_to_vec;
+
+    #[test]
+    fn nothing_of_one_entry_is_left_for_the_next() {
+        let texts: [&[u8]; 3] = [b"judgment judgment judgment", b"", b"other words of other letters, 0123456789"];
+        let mut inflater = Inflater(None);
+        for (before, text) in texts.iter().flat_map(|before| texts.map(|text| (*before, text))) {
+            for level in [0, 1, 9] {
+                let (first, data) = (compress_to_vec(before, 9), compress_to_vec(text, level));
+                for damaged in [&first[..], &first[..first.len() / 2], &[7, 0xff, 0xff]] {
+                    let _ = inflater.inflate(damaged, before.len());
+                    assert_eq!(inflater.inflate(&data, text.len()).as_deref(), Ok(text));
+                    assert_eq!(
+                        inflater.inflate(&data[..data.len() - 1], text.len()),
+                        Err(RuntimeFault::coded(code::DEFLATE_TRUNCATED))
+                    );
+                }
+            }
+        }
+    }
 
     #[test]
     fn the_checksum_is_that_of_the_zip_standard() {

@@ -2,11 +2,14 @@
 
 use super::asset::Asset;
 use super::container::CHECKSUMS;
-use super::manifest::{LOADER_VERSION, is_loader_compatible, min_loader_version, truthy};
+use super::manifest::{claims_trust, is_loader_compatible, loader_version, min_loader_version, truthy};
 use crate::foundation::value::{Object, Value};
 
 const OWN_FIELDS: [&str; 7] =
     ["format_version", "asset_id", "asset_uid", "asset_type", "title", "version", "judgment_version"];
+/// A part of the manifest, and the field of it that is shown.
+const INNER_FIELDS: [[&str; 2]; 4] =
+    [["payload", "path"], ["payload", "encrypted"], ["compatibility", "profile"], ["load_contract", "default_profile"]];
 
 /// The document.
 pub(super) fn document(asset: &Asset<'_>) -> Value {
@@ -15,17 +18,26 @@ pub(super) fn document(asset: &Asset<'_>) -> Value {
     for key in OWN_FIELDS {
         document.insert(key, manifest.get(key).cloned());
     }
-    insert_inner(&mut document, manifest, "payload", ["payload", "path"]);
-    insert_inner(&mut document, manifest, "payload_encrypted", ["payload", "encrypted"]);
-    insert_inner(&mut document, manifest, "profile", ["compatibility", "profile"]);
-    document.insert("loader_version", LOADER_VERSION);
+    let [path, encrypted, profile, default_profile] = INNER_FIELDS;
+    insert_inner(&mut document, manifest, "payload", path);
+    insert_inner(&mut document, manifest, "payload_encrypted", encrypted);
+    insert_inner(&mut document, manifest, "profile", profile);
+    document.insert("loader_version", loader_version(asset.switches));
     document.insert("min_loader_version", min_loader_version(manifest));
-    document.insert("loader_compatible", is_loader_compatible(manifest));
-    insert_inner(&mut document, manifest, "load_contract_default_profile", ["load_contract", "default_profile"]);
+    document.insert("loader_compatible", is_loader_compatible(manifest, asset.switches));
+    insert_inner(&mut document, manifest, "load_contract_default_profile", default_profile);
     if asset.container.entry(CHECKSUMS).is_some() {
         document.insert("checksums_present", true);
     }
     document.into()
+}
+
+/// Whether the document would repeat an asset's own claim of trust, without making it.
+pub(super) fn repeats_claim(asset: &Asset<'_>) -> bool {
+    let manifest = &asset.manifest;
+    let own = OWN_FIELDS.iter().filter_map(|key| manifest.get(key));
+    let inner = INNER_FIELDS.iter().filter_map(|[part, field]| truthy(manifest, part)?.get(field));
+    own.chain(inner).any(claims_trust)
 }
 
 /// A field of a part of the manifest: null without the part, left out where only the field is missing.

@@ -2,11 +2,20 @@
 //! what it should be, has an answer here and never fails.
 
 use super::schema::is_strict_version;
+use crate::foundation::switches::Switches;
 use crate::foundation::value::Value;
 use std::cmp::Ordering;
 
 /// The version of the contract profile that this runtime implements, as documents print it.
 pub const LOADER_VERSION: &str = "0.21.0";
+
+/// The version of the later contract profile, whatever part of it is switched on.
+const LATER_VERSION: &str = "0.22.0";
+
+/// The version that documents print and that an asset's demand is compared with.
+pub(super) const fn loader_version(switches: Switches) -> &'static str {
+    if switches.any() { LATER_VERSION } else { LOADER_VERSION }
+}
 
 const PASSWORD_PROFILES: [&str; 2] = ["kdna.encryption.password", "kdna.encryption.password.scrypt"];
 const TRUST_CLAIMS: [&str; 5] = ["trusted", "recommended", "high_quality", "officially_approved", "quality_badge"];
@@ -64,9 +73,9 @@ pub(super) fn min_loader_version(manifest: &Value) -> Option<&str> {
 }
 
 /// Whether this runtime is new enough; `None` if the asset does not say so in the strict form.
-pub(super) fn is_loader_compatible(manifest: &Value) -> Option<bool> {
+pub(super) fn is_loader_compatible(manifest: &Value, switches: Switches) -> Option<bool> {
     let asked = min_loader_version(manifest).filter(|version| is_strict_version(version))?;
-    Some(compare_versions(asked, LOADER_VERSION) != Ordering::Greater)
+    Some(compare_versions(asked, loader_version(switches)) != Ordering::Greater)
 }
 
 /// Compares strict versions part by part, as decimal numbers of any length.
@@ -104,9 +113,9 @@ mod tests {
             ("00.1.0", None),
             ("0.21.0-rc", None),
         ] {
-            assert_eq!(is_loader_compatible(&asking(version)), compatible, "{version}");
+            assert_eq!(is_loader_compatible(&asking(version), Switches::NONE), compatible, "{version}");
         }
-        assert_eq!(is_loader_compatible(&Value::Null), None);
+        assert_eq!(is_loader_compatible(&Value::Null, Switches::NONE), None);
     }
 
     #[test]

@@ -25,12 +25,13 @@ mod projection;
 mod report;
 pub mod resolver;
 mod schema;
+mod signature;
 mod validation;
 pub mod writer;
 
-pub use asset::{Asset, inspect, load, plan, validate};
+pub use asset::{Asset, inspect, load, plan, standing, validate};
 pub use capsule::{InputKind, LoadInput, LoadProfile};
 pub use container::recognise;
 pub use fault::RuntimeFault;
 pub use manifest::LOADER_VERSION;
-pub use plan::{EntitlementStatus, PlanInput};
+pub use plan::{EntitlementStatus, PlanInput, Standing};

@@ -2,10 +2,10 @@
 //! printed for an invalid asset too; it proves nothing about a password.
 
 use super::asset::Asset;
-use super::decision::{Decision, INVALID, Outcome, decide};
+use super::decision::{Decision, INVALID, NEEDS_PASSWORD, Outcome, decide};
 use super::digests::source_fingerprint;
-use super::fault::RuntimeFault;
-use super::manifest::{access, claims_trust, entitlement_profile, or_null};
+use super::fault::{RuntimeFault, code};
+use super::manifest::{access, claims_trust, entitlement_profile, or_null, truthy};
 use super::validation::Validation;
 use crate::foundation::value::Value;
 
@@ -58,7 +58,7 @@ pub(super) fn document(
     let manifest = &asset.manifest;
     let Decision { outcome, issues } = decide(manifest, validation, input);
     let source_kind = if input.source_path.is_some() { "file" } else { "memory" };
-    let document = Value::object([
+    let mut document = Value::object([
         ("format_version", or_null(manifest, "format_version")),
         ("asset", identity(manifest)),
         ("access", shown_access(manifest, outcome)),
@@ -70,10 +70,49 @@ pub(super) fn document(
         ("projection_policy", outcome.policy.into()),
         ("input_fingerprint", input_fingerprint(asset, input)),
         ("checks", validation.checks()),
+        ("signature_state", validation.signature.state().into()),
         ("issues", issues.into_iter().map(Value::from).collect::<Vec<_>>().into()),
         ("source", Value::object([("kind", source_kind.into()), ("path", input.source_path.into())])),
     ]);
+    if let (false, Value::Object(document)) = (validation.switches.signatures, &mut document) {
+        document.remove("signature_state");
+    }
     if claims_trust(&document) { Err(RuntimeFault::UNNAMED) } else { Ok((document, outcome)) }
+}
+
+/// What a resolution needs to know of a usable asset: that part of its `LoadPlan`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The identifier that the asset gives itself.
+    pub asset_id: String,
+    /// The version that the asset gives itself.
+    pub version: String,
+    /// Whether a load would succeed without any password.
+    pub can_load_now: bool,
+    /// Whether the password, and nothing else, is missing.
+    pub needs_password: bool,
+}
+
+/// The standing, without the document that would say the same and more. Refuses, without a code, an asset whose plan
+/// would be invalid.
+pub(super) fn standing(manifest: &Value, validation: &Validation) -> Result<Standing, RuntimeFault> {
+    let decision = decide(manifest, validation, &PlanInput::default());
+    let outcome = decision.outcome;
+    let usable = validation.is_valid() && outcome.state != INVALID.state && is_known_access(manifest);
+    let named = |key| truthy(manifest, key).and_then(Value::as_str).map(str::to_owned);
+    match (named("asset_id"), named("version")) {
+        (Some(asset_id), Some(version)) if usable => Ok(Standing {
+            asset_id,
+            version,
+            can_load_now: outcome.loadable,
+            needs_password: outcome.state == NEEDS_PASSWORD.state && decision.has_issue(code::PASSWORD_REQUIRED),
+        }),
+        _ => Err(RuntimeFault::UNNAMED),
+    }
+}
+
+fn is_known_access(manifest: &Value) -> bool {
+    matches!(access(manifest).as_str(), Some("public" | "licensed" | "remote"))
 }
 
 fn identity(manifest: &Value) -> Value {
@@ -84,9 +123,7 @@ fn identity(manifest: &Value) -> Value {
 
 /// An invalid plan repeats no access that the contract does not know.
 fn shown_access(manifest: &Value, outcome: Outcome) -> Value {
-    let access = access(manifest);
-    let known = matches!(access.as_str(), Some("public" | "licensed" | "remote"));
-    if outcome.state == INVALID.state && !known { Value::Null } else { access }
+    if outcome.state == INVALID.state && !is_known_access(manifest) { Value::Null } else { access(manifest) }
 }
 
 fn input_fingerprint(asset: &Asset<'_>, input: &PlanInput<'_>) -> Value {

@@ -16,7 +16,7 @@ pub(super) fn context(profile: LoadProfile, manifest: Value, payload: Value) -> 
             Value::object([("scenarios", scenarios)])
         }
         LoadProfile::Full => Value::object([("manifest", manifest), ("payload", payload)]),
-        LoadProfile::Minimal => Object::new().into(),
+        LoadProfile::Minimal => minimal(&manifest, &payload),
     }
 }
 
@@ -64,6 +64,36 @@ fn compact(payload: &Value) -> Value {
         ("failure_modes", listed(reasoning.get("failure_modes"))),
         ("patterns", listed(payload.get("patterns"))),
     ])
+}
+
+/// The question, where axioms apply and what they risk, and the boundaries: of an asset that declares this profile and
+/// holds any judgment. Nothing of another one.
+fn minimal(manifest: &Value, payload: &Value) -> Value {
+    let declared = dig(manifest, &["load_contract", "profiles", "minimal"]).is_some_and(Value::is_truthy);
+    let whole = compact(payload);
+    if !declared || !holds_judgment(&whole) {
+        return Object::new().into();
+    }
+    let axioms = items(whole.get("axioms")).iter().map(|axiom| {
+        let fields = ["type", "id", "one_sentence", "does_not_apply_when", "failure_risk"];
+        Value::object(fields.map(|key| (key, axiom.get(key).cloned().into())))
+    });
+    Value::object([
+        ("highest_question", or_null(&whole, "highest_question")),
+        ("axioms", axioms.collect::<Vec<_>>().into()),
+        ("boundaries", items(whole.get("boundaries")).to_vec().into()),
+    ])
+}
+
+/// Whether a compact context says anything.
+fn holds_judgment(whole: &Value) -> bool {
+    const LISTS: [&str; 7] =
+        ["axioms", "boundaries", "worldview", "value_order", "patterns", "self_checks", "failure_modes"];
+    const ROLE: [&str; 3] = ["acts_as", "does_not_act_as", "responsibility"];
+    let role = whole.get("judgment_role").unwrap_or(&Value::Null);
+    truthy(whole, "highest_question").is_some()
+        || LISTS.iter().any(|key| !items(whole.get(key)).is_empty())
+        || ROLE.iter().any(|key| truthy(role, key).is_some())
 }
 
 /// Texts are named as such; maps and lists stay as they are; anything else is left out.

@@ -6,9 +6,11 @@ use super::cbor::{self, CborFault};
 use super::checksums;
 use super::container::PAYLOAD;
 use super::fault::RuntimeFault;
-use super::manifest::{LOADER_VERSION, is_loader_compatible, min_loader_version, truthy};
+use super::manifest::{is_loader_compatible, loader_version, min_loader_version, truthy};
 use super::payload;
 use super::schema::Shape;
+use super::signature::Signature;
+use crate::foundation::switches::Switches;
 use crate::foundation::value::{Object, Value};
 
 /// What the gates found.
@@ -16,7 +18,11 @@ pub(super) struct Validation {
     schema: bool,
     payload: bool,
     checksums: Option<bool>,
+    /// What the signature entry proves; judged only where signatures are switched on.
+    pub(super) signature: Signature,
     load_contract: bool,
+    /// What is switched on.
+    pub(super) switches: Switches,
     /// Every problem, in order.
     pub(super) problems: Vec<String>,
     /// The decoded payload, where it could be decoded.
@@ -33,7 +39,9 @@ impl Validation {
             schema: true,
             payload: true,
             checksums: Some(true),
+            signature: Signature::Absent,
             load_contract: true,
+            switches: asset.switches,
             problems: Vec::new(),
             decoded: None,
         };
@@ -51,6 +59,7 @@ impl Validation {
         let verdict = checksums::verify(asset)?;
         found.problems.extend(verdict.problems);
         found.checksums = verdict.valid;
+        found.check_signature(asset);
         found.check_load_contract(&asset.manifest)?;
         found.decoded = Some(payload);
         Ok(found)
@@ -64,16 +73,23 @@ impl Validation {
     }
 
     fn check_manifest(&mut self, manifest: &Value) -> Result<(), RuntimeFault> {
-        let shape = Shape::Manifest.errors(manifest)?;
+        let shape = Shape::manifest(self.switches).errors(manifest)?;
         self.schema &= self.adds(shape.iter().map(|error| format!("manifest: {error}")));
         let removed = REMOVED_NAMES.iter().filter(|name| manifest.get(name).is_some());
         self.schema &= self.adds(removed.map(|name| format!("kdna.json: {name} is not allowed. Use format_version.")));
         Ok(())
     }
 
+    fn check_signature(&mut self, asset: &Asset<'_>) {
+        self.signature = Signature::of(asset);
+        if let Signature::Invalid(problem) = self.signature {
+            self.problems.push(problem.text());
+        }
+    }
+
     fn check_load_contract(&mut self, manifest: &Value) -> Result<(), RuntimeFault> {
         if let Some(contract) = truthy(manifest, "load_contract") {
-            let shape = Shape::LoadContract.errors(contract)?;
+            let shape = Shape::load_contract(self.switches).errors(contract)?;
             self.load_contract = self.adds(shape.iter().map(|error| format!("load_contract: {error}")));
         }
         Ok(())
@@ -86,17 +102,28 @@ impl Validation {
 
     /// The conjunction; `None` where it cannot be said because of a foreign digest algorithm.
     fn overall(&self) -> Option<bool> {
-        if self.schema && self.payload { self.checksums.map(|valid| valid && self.load_contract) } else { Some(false) }
+        if self.schema && self.payload && self.signature.is_valid() {
+            self.checksums.map(|valid| valid && self.load_contract)
+        } else {
+            Some(false)
+        }
     }
 
-    /// The gates one by one, as plans and validation results print them.
-    fn gates(&self) -> Object {
+    /// The gates one by one, as plans print them; validation results also say what a signature proves.
+    fn gates(&self, detailed: bool) -> Object {
         let mut gates = Object::new();
         gates.insert("format_valid", true);
         gates.insert("schema_valid", self.schema);
         gates.insert("payload_valid", self.payload);
         if let Some(valid) = self.checksums {
             gates.insert("checksums_valid", valid);
+        }
+        if self.switches.signatures {
+            gates.insert("signature_valid", self.signature.is_valid());
+            if detailed {
+                gates.insert("signature_state", self.signature.state());
+                gates.insert("signature_evidence", self.signature.evidence().map(Value::from));
+            }
         }
         gates.insert("load_contract_valid", self.load_contract);
         gates
@@ -110,17 +137,17 @@ impl Validation {
 
     /// `checks` of a plan.
     pub(super) fn checks(&self) -> Value {
-        let mut checks = self.gates();
+        let mut checks = self.gates(false);
         self.insert_overall(&mut checks);
         checks.into()
     }
 
     /// The result of `validate`.
     pub(super) fn document(&self, manifest: &Value) -> Object {
-        let mut document = self.gates();
-        document.insert("loader_version", LOADER_VERSION);
+        let mut document = self.gates(true);
+        document.insert("loader_version", loader_version(self.switches));
         document.insert("min_loader_version", min_loader_version(manifest));
-        document.insert("loader_compatible", is_loader_compatible(manifest));
+        document.insert("loader_compatible", is_loader_compatible(manifest, self.switches));
         self.insert_overall(&mut document);
         document.insert("problems", self.problems.iter().map(|text| text.as_str().into()).collect::<Vec<Value>>());
         document

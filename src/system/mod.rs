@@ -211,6 +211,8 @@ pub trait System: Observe {
     /// Reads a held file once, digesting while reading, into a sealed copy. [`Fault::TooLarge`] above `limit`,
     /// [`Fault::Changed`] if its facts differ after the read.
     fn seal(&self, file: &Self::File, limit: u64) -> Result<(Self::Sealed, Digest), Fault>;
+    /// Seals bytes that are in memory only: no file system ever holds them.
+    fn seal_bytes(&self, bytes: &[u8]) -> Result<Self::Sealed, Fault>;
     /// Runs one delegated runtime process to its end. Always reaps it.
     fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault>
     where
@@ -229,6 +231,10 @@ pub trait System: Observe {
     /// Shows a question on the person's terminal and reads one line from it, discarding what was typed ahead. `Err` if
     /// there is no terminal. At most 16 bytes of the answer are returned.
     fn ask(&self, question: &str) -> Result<String, NoTerminal>;
+    /// Shows a question on the person's terminal and reads one line from it that is not shown, into the caller's buffer
+    /// (use locked memory) and nowhere else; what was typed ahead is discarded. Gives the length of the line without its
+    /// end, 0 for anything that is no whole line of at most 1,024 bytes. `Err` if there is no terminal.
+    fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal>;
     /// Rows and columns of the person's terminal; `None` if there is none or it tells no size.
     fn window(&self) -> Option<(u16, u16)> {
         None

@@ -278,7 +278,7 @@ fn dur_nonatomic() {
 /// Fails for anything but a consent that was exchanged while it was looked at.
 fn torn(answer: &str) -> bool {
     refused(answer, super::CONSENT_INVALID);
-    let reasons = ["consent_changed", "consent_changed_while_read", "consent_not_private"];
+    let reasons = ["consent_changed", "consent_changed_while_read"];
     assert!(reasons.contains(&real::reason(answer).as_str()), "a torn document was read: {answer}");
     false
 }

@@ -1,14 +1,11 @@
 //! A person at a terminal, played: starts one of the executables on a pseudo-terminal of its own, waits for its question
 //! and types an answer. Always with a time limit.
-
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use crate::support::command::{Exit, LIMIT, Program, Scratch};
-use kdna_broker::system::os::pty::open_pseudo_terminal;
-use rustix::fs::{Mode, OFlags};
+use kdna_broker::system::os::pty::{PersonsEnd, open_pair};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
-use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -16,10 +13,12 @@ use std::time::{Duration, Instant};
 
 /// What a question ends with.
 const PROMPT: &str = "[y/N] ";
+/// What a question for a password ends with.
+const HIDDEN: &str = " of 3): ";
 
 /// A command on a terminal of its own.
 pub(crate) struct Person {
-    terminal: Option<File>,
+    terminal: Option<PersonsEnd>,
     screen: Receiver<Vec<u8>>,
     shown: Vec<u8>,
     child: Child,
@@ -66,10 +65,7 @@ impl Person {
 
     /// Starts a command as it is; it, or what it starts, takes the terminal.
     pub(crate) fn start(mut command: Command, typed_ahead: &[u8], window: Option<(u16, u16)>) -> Self {
-        let (master, path) = open_pseudo_terminal().expect("a pseudo-terminal");
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let other = rustix::fs::open(path, flags, Mode::empty()).expect("its other end");
-        let mut terminal = File::from(master);
+        let (mut terminal, other) = open_pair().expect("a pseudo-terminal");
         if let Some((ws_row, ws_col)) = window {
             let size = Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 };
             tcsetwinsize(&terminal, size).expect("a window's size");
@@ -78,10 +74,9 @@ impl Person {
         let end = || Stdio::from(other.try_clone().expect("one more end"));
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().expect("the program starts");
         let (send, screen) = channel();
-        let mut reader = terminal.try_clone().expect("one more end");
+        let mut reader = terminal.second().expect("one more end");
         std::thread::spawn(move || {
             let mut step = [0; 4096];
-            // The read fails when the last process has let go of the terminal.
             while let Ok(count @ 1..) = reader.read(&mut step) {
                 if send.send(step[..count].to_vec()).is_err() {
                     break;
@@ -106,8 +101,15 @@ impl Person {
 
     /// Waits until the question is there; false if the command ends without one.
     pub(crate) fn is_asked(&mut self) -> bool {
+        self.is_asked_times(1)
+    }
+
+    /// Waits until so many questions have been asked in all.
+    pub(crate) fn is_asked_times(&mut self, times: usize) -> bool {
         let until = Instant::now() + LIMIT;
-        while !self.screen().ends_with(PROMPT) {
+        let asked =
+            |screen: &str| [PROMPT, HIDDEN].iter().map(|end| screen.matches(end).count()).sum::<usize>() >= times;
+        while !asked(&self.screen()) || ![PROMPT, HIDDEN].iter().any(|end| self.screen().ends_with(end)) {
             if !self.look(until) {
                 return false;
             }
@@ -123,6 +125,35 @@ impl Person {
     pub(crate) fn settings(&self) -> String {
         let settings = tcgetattr(self.terminal.as_ref().expect("a terminal")).expect("settings");
         format!("{settings:?}")
+    }
+
+    /// Waits until the screen holds a text; false if the command ends without it.
+    pub(crate) fn is_shown(&mut self, text: &str) -> bool {
+        let until = Instant::now() + LIMIT;
+        while !self.screen().contains(text) {
+            if !self.look(until) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// As [`Person::is_shown`], for what was not there when this was asked last.
+    pub(crate) fn is_shown_again(&mut self, text: &str) -> bool {
+        let seen = self.is_shown(text);
+        self.shown.clear();
+        seen
+    }
+
+    /// The process that was started.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether the terminal shows what is typed.
+    pub(crate) fn echoes(&self) -> bool {
+        let settings = tcgetattr(self.terminal.as_ref().expect("a terminal")).expect("settings");
+        settings.local_modes.contains(rustix::termios::LocalModes::ECHO)
     }
 
     /// Sends the command a signal.

@@ -3,7 +3,7 @@
 use crate::session::{
     Caught, Names, PHRASE, Reply, Session, all_end, asset, canary, children, is_running, signal, stop_worker,
 };
-use crate::support::command::{Exit, LIMIT, Server};
+use crate::support::command::{Exit, LIMIT, Server, ending_signals};
 use kdna_broker::capability::state::open_state;
 use kdna_broker::foundation::path::AbsolutePath;
 use kdna_broker::journal::{Journal, verify_directory};
@@ -68,7 +68,7 @@ fn a_killed_server_leaves_no_child_after_one_second() {
 #[test]
 fn a_server_that_is_asked_to_end_ends_at_once_and_leaves_no_child() {
     let session = session();
-    for (number, asked) in [Signal::TERM, Signal::INT, Signal::HUP].into_iter().enumerate() {
+    for (number, (asked, _)) in ending_signals().into_iter().enumerate() {
         let (server, worker) = in_flight(&session, number + 1);
         signal(server.id(), asked);
         assert!(all_end(&[server.id(), worker.0], SECOND), "{asked:?} left a process");
@@ -81,7 +81,7 @@ fn a_server_that_is_asked_to_end_ends_at_once_and_leaves_no_child() {
         );
         assert_eq!((finished.stdout.as_slice(), finished.stderr.as_slice()), (b"".as_slice(), b"".as_slice()));
     }
-    for asked in [Signal::TERM, Signal::INT, Signal::HUP] {
+    for (asked, _) in ending_signals() {
         let server = session.start();
         signal(server.id(), asked);
         assert!(all_end(&[server.id()], SECOND), "{asked:?} is not heard by an idle server");

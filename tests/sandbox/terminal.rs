@@ -7,6 +7,7 @@ use kdna_broker::system::os::host_process::{HostOrder, HostProcess, Stream};
 use kdna_broker::system::os::pty::{adopt_terminal_from_stdin, open_pseudo_terminal};
 use kdna_broker::system::{NoTerminal, System};
 use rustix::fd::OwnedFd;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{LocalModes, Termios, tcgetattr};
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
@@ -24,6 +25,9 @@ pub(crate) fn checks() -> Vec<Check> {
         check("leaves_the_terminal_as_it_was", restores_settings),
         check("is_not_asked_without_a_terminal", needs_terminal),
         check("is_not_asked_from_the_background", needs_foreground),
+        check("about_a_secret_shows_nothing_of_the_answer", hides_secret),
+        check("about_a_secret_gets_a_whole_line_or_nothing", secret_answers),
+        check("about_a_secret_leaves_the_terminal_as_it_was", restores_hidden_settings),
     ]
 }
 
@@ -38,6 +42,13 @@ pub(crate) fn asker(way: &str) -> ExitCode {
         }
         "alone" => drop(rustix::process::setsid().unwrap()),
         _ => {}
+    }
+    if way == "secret" {
+        adopt_terminal_from_stdin().unwrap();
+        let mut answer = [0; 4096];
+        let length = OsSystem::new().ask_secret(QUESTION, &mut answer).unwrap();
+        println!("secret {length} {}", String::from_utf8_lossy(&answer[..length]));
+        return ExitCode::SUCCESS;
     }
     match OsSystem::new().ask(QUESTION) {
         Ok(answer) => println!("answer {answer:?}"),
@@ -142,4 +153,55 @@ fn needs_terminal() {
 
 fn needs_foreground() {
     assert_eq!(Person::sit_down("background", b"").outcome(), "no terminal");
+}
+
+fn secret_to(keys: &[u8]) -> String {
+    let person = Person::sit_down("secret", b"typed ahead\n");
+    person.read_question();
+    person.type_in(keys);
+    person.outcome()
+}
+
+fn hides_secret() {
+    let person = Person::sit_down("secret", b"");
+    person.read_question();
+    person.type_in(b"canary\n");
+    let mut screen = [0; 256];
+    let read = rustix::io::read(&person.master, &mut screen).unwrap();
+    assert_eq!(&screen[..read], b"\r\n", "the end of the line and nothing else");
+    assert_eq!(person.outcome(), "secret 6 canary");
+}
+
+fn secret_answers() {
+    assert_eq!(secret_to("caf\u{e9} 1\n".as_bytes()), "secret 7 caf\u{e9} 1");
+    assert_eq!(secret_to(b"\n"), "secret 0");
+    let longest = "x".repeat(1024);
+    assert_eq!(secret_to(format!("{longest}\n").as_bytes()), format!("secret 1024 {longest}"));
+    let long = format!("{longest}x\n");
+    // Enough to fill what the terminal itself keeps of a line, and more than one read.
+    let longer = format!("{}\n", longest.repeat(3));
+    for keys in ["\x03", "pw\x03", "pw\x04", "pw\x1c", &long, &longer] {
+        assert_eq!(secret_to(keys.as_bytes()), "secret 0", "{} keys", keys.len());
+    }
+}
+
+/// Also when a signal ends the process that asks.
+fn restores_hidden_settings() {
+    for end in [None, Some(Signal::TERM), Some(Signal::HUP), Some(Signal::INT)] {
+        let person = Person::sit_down("secret", b"");
+        person.read_question();
+        let during = tcgetattr(&person.master).unwrap();
+        assert!(!during.local_modes.contains(LocalModes::ECHO), "the control: nothing shows");
+        match end {
+            None => person.type_in(b"pw\n"),
+            Some(signal) => {
+                let process = Pid::from_raw(i32::try_from(person.asker.id()).unwrap()).unwrap();
+                kill_process(process, signal).unwrap();
+            }
+        }
+        let (before, master) = (person.before.clone(), rustix::io::dup(&person.master).unwrap());
+        let outcome = person.outcome();
+        assert_eq!(outcome.is_empty(), end.is_some(), "{end:?}: {outcome}");
+        assert_eq!(format!("{before:?}"), format!("{:?}", tcgetattr(master).unwrap()), "{end:?}");
+    }
 }

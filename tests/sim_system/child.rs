@@ -69,8 +69,10 @@ fn a_child_can_do_no_more_than_its_sandbox_lets_it() {
         assert_eq!(change(&child, &root, &writable, call), Err(Fault::Denied), "{call:?}");
     }
     assert_eq!(child.seal(&file, 100).err(), Some(Fault::Denied));
+    assert_eq!(child.seal_bytes(b"x").err(), Some(Fault::Denied));
     assert_eq!(child.lock(&file, Duration::ZERO).err(), Some(Fault::Denied));
     assert_eq!(child.ask("Allow?"), Err(NoTerminal));
+    assert_eq!(child.ask_secret("Password: ", &mut [0; 8]), Err(NoTerminal));
     let cancel = Cancel::new();
     assert_eq!(child.run(&order(None, &cancel)), Err(ChildFault::NotStarted(Fault::Denied)));
     assert_eq!(stored(&system), before);
@@ -116,8 +118,15 @@ fn the_person_answers_from_a_list_and_then_is_gone() {
     assert_eq!(system.ask("Two? [y/N] "), Ok("sixteen bytes ä".to_owned()));
     assert_eq!(system.ask("Three? [y/N] "), Ok("fifteen bytes: ".to_owned()), "no half character");
     assert_eq!(system.ask("Four? [y/N] "), Err(NoTerminal));
+    system.arrange(|world| world.answer("a secret of more than sixteen bytes"));
+    let mut room = [0; 64];
+    assert_eq!(system.ask_secret("Five: ", &mut room), Ok(35));
+    assert_eq!(&room[..36], b"a secret of more than sixteen bytes\0");
+    system.arrange(|world| world.answer("longer than its room"));
+    assert_eq!(system.ask_secret("Six: ", &mut room[..5]), Ok(0), "no part of an answer");
+    assert_eq!(system.ask_secret("Seven: ", &mut room), Err(NoTerminal));
     let shown = system.arrange(|world| world.questions().to_vec());
-    assert_eq!(shown, ["One? [y/N] ", "Two? [y/N] ", "Three? [y/N] "]);
+    assert_eq!(shown, ["One? [y/N] ", "Two? [y/N] ", "Three? [y/N] ", "Five: ", "Six: "]);
 }
 
 #[test]

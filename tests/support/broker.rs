@@ -220,7 +220,7 @@ pub(crate) fn script(system: &SimSystem, order: &SimOrder<'_>) -> Result<ChildRe
             let password = request.password.then_some(order.input);
             (runtime::load(&bytes, profile, password, None, request.loaded_at, InputKind::PackagedFile).ok(), 0)
         }
-        Request::Inspect | Request::Validate(_) => (None, 1),
+        Request::Inspect(_) | Request::Validate { .. } | Request::Protect => (None, 1),
     };
     Ok(report(order, document, exit))
 }

@@ -1,6 +1,7 @@
 //! Starts the executables with a scratch home, a scratch state directory and no other environment, always with a time
 //! limit. Never touches the caller's home; ends only what it started.
 
+use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,6 +15,21 @@ use std::time::{Duration, Instant};
 
 /// What every test may wait at most for one program.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// The signals that end a server, and the status that says so. Whoever starts the tests with a signal ignored, as a shell
+/// does for what it puts into the background, hands that on to every program: such a signal is left out.
+pub(crate) fn ending_signals() -> Vec<(Signal, i32)> {
+    let own = fs::read_to_string("/proc/self/status").expect("/proc");
+    let ignored = own.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask");
+    let ignored = u64::from_str_radix(ignored.trim(), 16).expect("a mask");
+    let heard = |signal: &Signal| ignored >> (signal.as_raw() - 1) & 1 == 0;
+    let (heard, not): (Vec<_>, Vec<_>) = [Signal::TERM, Signal::INT, Signal::HUP].into_iter().partition(heard);
+    for signal in not {
+        println!("skipped: {signal:?} is ignored in this session");
+    }
+    assert!(!heard.is_empty(), "a session that hears no signal shows nothing");
+    heard.into_iter().map(|signal| (signal, 128 + signal.as_raw())).collect()
+}
 
 /// The two executables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::indexing_slicing, reason = "each test file uses its own part")]
 
 use kdna_broker::foundation::json::read_javascript;
+use kdna_broker::foundation::json::write::compact;
 use kdna_broker::foundation::value::{Object, Value};
 
 /// A payload with one of everything that a compact Capsule shows.
@@ -142,4 +143,15 @@ pub(crate) fn attachments(numbers: &mut Numbers) -> Vec<(String, Vec<u8>)> {
         _ => (format!("attachments/{at}"), Vec::new()),
     };
     (0..numbers.below(5)).map(|at| one(at, numbers)).collect()
+}
+
+/// A Capsule without the digest of the container's own bytes, which every change shows in.
+pub(crate) fn without_asset_digest(capsule: &Value) -> String {
+    let part = |value: &Value, left_out: &str| -> Object {
+        let members = value.as_object().unwrap().iter().filter(|(key, _)| *key != left_out);
+        members.map(|(key, value)| (key.to_owned(), value.clone())).collect()
+    };
+    let mut rest = part(capsule, "digests");
+    rest.insert("digests", part(capsule.get("digests").unwrap(), "asset"));
+    compact(&Value::Object(rest)).unwrap()
 }

@@ -1,4 +1,5 @@
 //! The runtime workers of a server, as `/proc` shows them, and signals to them. Ends only what a test's server started.
+#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::fs;
 use std::thread::sleep;

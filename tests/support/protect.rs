@@ -105,7 +105,7 @@ struct Derived {
     key: [u8; 32],
 }
 
-fn derived_by_argon2id((memory, passes, lanes): (u32, u32, u32)) -> Derived {
+fn derived_by_argon2id(password: &[u8], (memory, passes, lanes): (u32, u32, u32)) -> Derived {
     let parameters = Item::Map(vec![
         ("salt", binary(SALT)),
         ("memory_kib", Item::Number(memory)),
@@ -116,15 +116,15 @@ fn derived_by_argon2id((memory, passes, lanes): (u32, u32, u32)) -> Derived {
     let mut key = [0; 32];
     let mut blocks = vec![Block::new(); params.block_count()];
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
-        .hash_password_into_with_memory(PASSWORD, SALT, &mut key, blocks.as_mut_slice())
+        .hash_password_into_with_memory(password, SALT, &mut key, blocks.as_mut_slice())
         .unwrap();
     let parameters = ("password_kdf", parameters);
     Derived { profile: "kdna.encryption.password", kdf: "Argon2id", parameters, key }
 }
 
-fn derived_by_scrypt() -> Derived {
+fn derived_by_scrypt(password: &[u8]) -> Derived {
     let mut key = [0; 32];
-    scrypt::scrypt(PASSWORD, SALT, &scrypt::Params::new(15, 8, 1).unwrap(), &mut key).unwrap();
+    scrypt::scrypt(password, SALT, &scrypt::Params::new(15, 8, 1).unwrap(), &mut key).unwrap();
     let parameters = ("scrypt_params", Item::Map(vec![("salt", binary(SALT))]));
     Derived { profile: "kdna.encryption.password.scrypt", kdf: "scrypt-sha256", parameters, key }
 }
@@ -132,7 +132,12 @@ fn derived_by_scrypt() -> Derived {
 /// An envelope around a plaintext: only the members that are read, so that no bit of it is without meaning. `cost`:
 /// KiB, passes and lanes of Argon2id; `None` for scrypt.
 pub(crate) fn envelope(plaintext: &[u8], cost: Option<(u32, u32, u32)>) -> Item {
-    let derived = cost.map_or_else(derived_by_scrypt, derived_by_argon2id);
+    envelope_for(PASSWORD, plaintext, cost)
+}
+
+/// The same for another password.
+pub(crate) fn envelope_for(password: &[u8], plaintext: &[u8], cost: Option<(u32, u32, u32)>) -> Item {
+    let derived = cost.map_or_else(|| derived_by_scrypt(password), |cost| derived_by_argon2id(password, cost));
     let Derived { profile, kdf, parameters, key } = derived;
     let content_key = [7; 32];
     let mut wrapped = [0; 40];

@@ -5,6 +5,7 @@ use crate::foundation::limits;
 use crate::foundation::text::utf16_len;
 use crate::foundation::value::{Object, Value, push};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
@@ -43,7 +44,8 @@ pub fn read_strict(bytes: &[u8], depth: usize) -> Result<Value, JsonFault> {
 /// one's place, integer-like keys first. Refuses what the entry limits refuse, lone surrogates, and numbers that
 /// overflow.
 pub fn read_javascript(bytes: &[u8]) -> Result<Value, JsonFault> {
-    let text = String::from_utf8_lossy(bytes);
+    // Texts are almost always whole, and that is seen much sooner than what to replace.
+    let text = std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
     if text.starts_with('\u{feff}') {
         return Err(JsonFault::ByteOrderMark);
     }

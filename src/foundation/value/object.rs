@@ -25,6 +25,11 @@ impl Object {
         Object(Members::Listed(Vec::new()))
     }
 
+    /// An empty map with room for some members, where their number is known.
+    pub fn with_room_for(count: usize) -> Self {
+        Object(Members::Listed(Vec::with_capacity(count.min(LISTED))))
+    }
+
     /// Sets a member. An existing key keeps its place; the former value is returned.
     pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Value>) -> Option<Value> {
         let (key, value) = (key.into(), value.into());

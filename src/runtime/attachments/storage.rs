@@ -1,7 +1,7 @@
 //! What lies below `.kdna`, through held directories only: the layout, the record, the snapshots. Every file is made
 //! under a temporary name, synced, and takes its name in one rename; what fails leaves what was there before.
 
-use crate::capability::workspace::{KDNA, read_beneath};
+use crate::capability::workspace::{KDNA, read_beneath, settled};
 use crate::foundation::digest::{self, Digest};
 use crate::foundation::limits;
 use crate::foundation::path::RelativePath;
@@ -129,7 +129,8 @@ impl<'a, S: System> Storage<'a, S> {
 
     /// Adds to `.gitignore` what is missing; what people wrote there stays.
     fn ignore(&self) -> Result<(), Refusal> {
-        let stored = match self.read(&self.kdna, GITIGNORE, limits::GITIGNORE_BYTES) {
+        // Somebody else who attaches may put the same lines there at this moment.
+        let stored = match settled(|| self.read(&self.kdna, GITIGNORE, limits::GITIGNORE_BYTES)) {
             Ok(bytes) => bytes,
             Err(Fault::NotFound) => Vec::new(),
             Err(_) => return Err(Reason::GitignoreIrregular.into()),

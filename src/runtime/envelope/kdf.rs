@@ -7,7 +7,7 @@ use crate::foundation::value::Value;
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use zeroize::Zeroizing;
 
-const ARGON2ID: &str = "kdna.encryption.password";
+pub(super) const ARGON2ID: &str = "kdna.encryption.password";
 const SCRYPT: &str = "kdna.encryption.password.scrypt";
 
 /// scrypt's cost is part of the profile: log2 N, r and p. What an envelope says about it is not read.

@@ -1,5 +1,8 @@
 //! Verifies the snapshots that a resolution lists: the approved bytes, a valid asset, the approved identity. Opens beneath
 //! the workspace, reads each snapshot once, keeps only the facts.
+//!
+//! The directory of the snapshots is opened once for all of them, so that a record with many attachments does not walk the
+//! same way again for each.
 
 use super::ResolveRequest;
 use crate::capability::snapshot;
@@ -8,10 +11,12 @@ use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::load_plan::LoadPlan;
 use crate::foundation::path::RelativePath;
-use crate::foundation::record::AssetReference;
+use crate::foundation::record::{AssetReference, snapshot_name};
 use crate::foundation::resolution::ReasonCode;
 use crate::foundation::value::Value;
-use crate::system::{Fault, Observe};
+use crate::runtime::Standing;
+use crate::system::{Facts, Fault, Observe};
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// The bytes are no asset that a plan can be made for.
@@ -20,13 +25,24 @@ pub struct NotAnAsset;
 
 /// What plans an asset from its bytes, without any password or entitlement.
 pub trait Inspector {
-    /// The `LoadPlan` document.
-    fn plan(&self, bytes: &[u8]) -> Result<Value, NotAnAsset>;
+    /// How a usable asset stands: what its `LoadPlan` says of it, as far as a resolution asks. An asset whose plan is
+    /// invalid, or breaks the contract, is none.
+    fn standing(&self, bytes: &[u8]) -> Result<Standing, NotAnAsset>;
 }
 
+/// For who has the `LoadPlan` document.
 impl<F: Fn(&[u8]) -> Result<Value, NotAnAsset>> Inspector for F {
-    fn plan(&self, bytes: &[u8]) -> Result<Value, NotAnAsset> {
-        self(bytes)
+    fn standing(&self, bytes: &[u8]) -> Result<Standing, NotAnAsset> {
+        let plan = LoadPlan::check(self(bytes)?).map_err(|_| NotAnAsset)?;
+        match (plan.asset_id(), plan.asset_version()) {
+            (Some(asset_id), Some(version)) if plan.is_usable() => Ok(Standing {
+                asset_id: asset_id.to_owned(),
+                version: version.to_owned(),
+                can_load_now: plan.can_load_now(),
+                needs_password: plan.needs_password(),
+            }),
+            _ => Err(NotAnAsset),
+        }
     }
 }
 
@@ -45,7 +61,9 @@ pub(super) struct Verifier<'a, S: Observe> {
     /// Whether only what is the user's own, and nobody else may write, is accepted.
     own: bool,
     inspector: &'a dyn Inspector,
-    plans: HashMap<Digest, Result<LoadPlan, ReasonCode>>,
+    /// The directory of the snapshots, once it was asked for; `None` inside where it cannot be held.
+    assets: OnceCell<Option<S::Directory>>,
+    standings: HashMap<Digest, Result<Standing, ReasonCode>>,
 }
 
 impl<'a, S: Observe> Verifier<'a, S> {
@@ -56,30 +74,27 @@ impl<'a, S: Observe> Verifier<'a, S> {
         inspector: &'a dyn Inspector,
     ) -> Self {
         let (workspace, own) = (&request.workspace, request.hardened);
-        Self { system, directory, workspace, own, inspector, plans: HashMap::new() }
+        Self { system, directory, workspace, own, inspector, assets: OnceCell::new(), standings: HashMap::new() }
     }
 
     pub(super) fn verify(&mut self, asset: &AssetReference) -> Result<Verified, ReasonCode> {
-        if !self.plans.contains_key(&asset.digest) {
-            let plan = self.plan(asset);
-            self.plans.insert(asset.digest, plan);
+        if !self.standings.contains_key(&asset.digest) {
+            let standing = self.standing(asset);
+            self.standings.insert(asset.digest, standing);
         }
-        let plan = match self.plans.get(&asset.digest) {
-            Some(Ok(plan)) => plan,
+        let standing = match self.standings.get(&asset.digest) {
+            Some(Ok(standing)) => standing,
             Some(Err(reason)) => return Err(*reason),
             None => return Err(ReasonCode::AssetInvalid),
         };
-        let same = plan.asset_id() == Some(&asset.id) && plan.asset_version() == Some(&asset.version);
-        if !same || !plan.is_usable() {
+        if standing.asset_id != asset.id || standing.version != asset.version {
             return Err(ReasonCode::AssetInvalid);
         }
-        Ok(Verified { can_load_now: plan.can_load_now(), needs_password: plan.needs_password() })
+        Ok(Verified { can_load_now: standing.can_load_now, needs_password: standing.needs_password })
     }
 
-    fn plan(&self, asset: &AssetReference) -> Result<LoadPlan, ReasonCode> {
-        let path = snapshot::place(asset).ok_or(ReasonCode::AssetInvalid)?;
-        let path = self.workspace.join(&path);
-        let (bytes, facts) = match read_beneath(self.system, self.directory, &path, limits::SNAPSHOT_BYTES) {
+    fn standing(&self, asset: &AssetReference) -> Result<Standing, ReasonCode> {
+        let (bytes, facts) = match self.read(asset).ok_or(ReasonCode::AssetInvalid)? {
             Ok(read) => read,
             Err(Fault::NotFound) => return Err(ReasonCode::SnapshotMissing),
             Err(_) => return Err(ReasonCode::AssetInvalid),
@@ -90,10 +105,35 @@ impl<'a, S: Observe> Verifier<'a, S> {
         if Digest::of(&bytes) != asset.digest {
             return Err(ReasonCode::SnapshotDigestMismatch);
         }
-        let plan = self.inspector.plan(&bytes).map_err(|_| ReasonCode::AssetInvalid)?;
-        LoadPlan::check(plan).map_err(|_| ReasonCode::AssetInvalid)
+        self.inspector.standing(&bytes).map_err(|_| ReasonCode::AssetInvalid)
     }
+
+    /// The snapshot's bytes; `None` only for a reference that no record admits.
+    fn read(&self, asset: &AssetReference) -> Option<Result<(Vec<u8>, Facts), Fault>> {
+        let path = snapshot::place(asset)?;
+        Some(match self.assets() {
+            Some(assets) => {
+                let name = RelativePath::parse(&snapshot_name(&asset.digest))?;
+                read_beneath(self.system, assets, &name, limits::SNAPSHOT_BYTES)
+            }
+            // The way is named to the system anew, so that the fault is that of the snapshot.
+            None => read_beneath(self.system, self.directory, &self.workspace.join(&path), limits::SNAPSHOT_BYTES),
+        })
+    }
+
+    fn assets(&self) -> Option<&S::Directory> {
+        let held = self.assets.get_or_init(|| {
+            let path = self.workspace.join(&snapshot::directory());
+            self.system.open_directory_beneath(self.directory, &path).ok()
+        });
+        held.as_ref()
+    }
+
+    /// Whether the directory that the snapshots are read from is the user's own.
     fn holds_own_assets(&self) -> bool {
-        is_own_directory(self.system, self.directory, &self.workspace.join(&snapshot::directory()))
+        match self.assets() {
+            Some(held) => self.system.directory_facts(held).is_ok_and(|facts| is_own(self.system, &facts)),
+            None => is_own_directory(self.system, self.directory, &self.workspace.join(&snapshot::directory())),
+        }
     }
 }

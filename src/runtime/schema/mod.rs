@@ -1,19 +1,23 @@
 //! The shape of manifests, payloads and their parts, as data (`policy/schemas/`), and an evaluator for exactly the
 //! keywords that they use. Errors come in the order and the words of the contract; general validators give others.
-//! Fails closed: a schema that cannot be read, or a pattern, format or reference that is not known, accepts nothing.
+//! Fails closed: a pattern or format that is not known accepts nothing. The data are compiled in as tables
+//! (`tests/schema_tables.rs`).
 
+mod arranged;
 mod format;
 mod keywords;
 mod pattern;
+#[rustfmt::skip]
+mod tables;
 
 pub(super) use pattern::is_strict_version;
 
 use super::fault::RuntimeFault;
-use crate::foundation::json::read_javascript;
 use crate::foundation::limits;
+use crate::foundation::switches::Switches;
 use crate::foundation::value::Value;
+use arranged::Schema;
 use std::fmt;
-use std::sync::LazyLock;
 
 /// One error: where, and what. Shown as `<root> must be object`.
 #[derive(Debug, PartialEq)]
@@ -34,38 +38,35 @@ impl fmt::Display for SchemaError {
 pub(super) enum Shape {
     Manifest,
     LoadContract,
+    ManifestWithMinimal,
+    LoadContractWithMinimal,
     Judgment,
     Bundle,
     Checksums,
     ExternalGrant,
 }
 
-macro_rules! schema {
-    ($file:literal) => {
-        LazyLock::new(|| read(include_bytes!(concat!("../../../policy/schemas/", $file, ".json"))))
-    };
-}
-
-static MANIFEST: LazyLock<Value> = schema!("manifest");
-static LOAD_CONTRACT: LazyLock<Value> = schema!("load-contract");
-static JUDGMENT: LazyLock<Value> = schema!("judgment");
-static BUNDLE: LazyLock<Value> = schema!("bundle");
-static CHECKSUMS: LazyLock<Value> = schema!("checksums");
-static EXTERNAL_GRANT: LazyLock<Value> = schema!("external-grant");
-
-fn read(bytes: &[u8]) -> Value {
-    read_javascript(bytes).unwrap_or(Value::Bool(false))
-}
-
 impl Shape {
-    fn schema(self) -> &'static Value {
+    /// The manifest, with what is switched on.
+    pub(super) const fn manifest(switches: Switches) -> Self {
+        if switches.minimal { Shape::ManifestWithMinimal } else { Shape::Manifest }
+    }
+
+    /// The load contract, with what is switched on.
+    pub(super) const fn load_contract(switches: Switches) -> Self {
+        if switches.minimal { Shape::LoadContractWithMinimal } else { Shape::LoadContract }
+    }
+
+    fn schema(self) -> &'static Schema {
         match self {
-            Shape::Manifest => &MANIFEST,
-            Shape::LoadContract => &LOAD_CONTRACT,
-            Shape::Judgment => &JUDGMENT,
-            Shape::Bundle => &BUNDLE,
-            Shape::Checksums => &CHECKSUMS,
-            Shape::ExternalGrant => &EXTERNAL_GRANT,
+            Shape::Manifest => &tables::MANIFEST,
+            Shape::LoadContract => &tables::LOAD_CONTRACT,
+            Shape::ManifestWithMinimal => &tables::MANIFEST_WITH_MINIMAL,
+            Shape::LoadContractWithMinimal => &tables::LOAD_CONTRACT_WITH_MINIMAL,
+            Shape::Judgment => &tables::JUDGMENT,
+            Shape::Bundle => &tables::BUNDLE,
+            Shape::Checksums => &tables::CHECKSUMS,
+            Shape::ExternalGrant => &tables::EXTERNAL_GRANT,
         }
     }
 
@@ -73,8 +74,7 @@ impl Shape {
     /// refused without a code.
     pub(super) fn errors(self, value: &Value) -> Result<Vec<SchemaError>, RuntimeFault> {
         let mut errors = Errors::default();
-        let root = self.schema();
-        keywords::check(root, value, At { root, parent: None, step: Step::Start }, &mut errors);
+        keywords::check(self.schema(), value, At { parent: None, step: Step::Start }, &mut errors);
         if errors.found > limits::PROBLEMS { Err(RuntimeFault::UNNAMED) } else { Ok(errors.kept) }
     }
 }
@@ -84,29 +84,29 @@ impl Shape {
 struct Errors {
     kept: Vec<SchemaError>,
     found: usize,
+    /// Only whether there are errors is asked, so none is kept or worded.
+    silent: bool,
 }
 
 impl Errors {
+    /// Nobody will read what is found.
+    fn silent() -> Self {
+        Errors { silent: true, ..Errors::default() }
+    }
+
     /// Notes an error; `false`, as the answer of the check that found it.
-    fn add(&mut self, at: At<'_>, message: impl Into<String>) -> bool {
-        if self.kept.len() == self.found && self.found <= limits::PROBLEMS {
-            self.kept.push(SchemaError { path: at.pointer(), message: message.into() });
+    fn add(&mut self, at: At<'_>, message: impl fmt::Display) -> bool {
+        if !self.silent && self.kept.len() == self.found && self.found <= limits::PROBLEMS {
+            self.kept.push(SchemaError { path: at.pointer(), message: message.to_string() });
         }
         self.found += 1;
         false
     }
-
-    /// Forgets what was found after a mark.
-    fn back_to(&mut self, mark: usize) {
-        self.kept.truncate(mark);
-        self.found = mark;
-    }
 }
 
-/// Where an evaluation stands: the schema document, and the way through the value.
+/// Where an evaluation stands in the value.
 #[derive(Clone, Copy)]
 struct At<'a> {
-    root: &'a Value,
     parent: Option<&'a At<'a>>,
     step: Step<'a>,
 }
@@ -120,11 +120,11 @@ enum Step<'a> {
 
 impl<'a> At<'a> {
     fn member(&'a self, key: &'a str) -> At<'a> {
-        At { root: self.root, parent: Some(self), step: Step::Member(key) }
+        At { parent: Some(self), step: Step::Member(key) }
     }
 
     fn item(&'a self, index: usize) -> At<'a> {
-        At { root: self.root, parent: Some(self), step: Step::Item(index) }
+        At { parent: Some(self), step: Step::Item(index) }
     }
 
     /// The JSON pointer.
@@ -152,33 +152,59 @@ pub(super) fn escape(key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::arranged::{AnyType, Keywords};
     use super::*;
 
-    const ALL: [Shape; 6] =
-        [Shape::Manifest, Shape::LoadContract, Shape::Judgment, Shape::Bundle, Shape::Checksums, Shape::ExternalGrant];
+    const ALL: [Shape; 8] = [
+        Shape::Manifest,
+        Shape::LoadContract,
+        Shape::ManifestWithMinimal,
+        Shape::LoadContractWithMinimal,
+        Shape::Judgment,
+        Shape::Bundle,
+        Shape::Checksums,
+        Shape::ExternalGrant,
+    ];
 
-    fn walk(schema: &Value, visit: &mut dyn FnMut(&str, &Value)) {
-        match schema {
-            Value::Object(object) => object.iter().for_each(|(key, value)| {
-                visit(key, value);
-                walk(value, visit);
-            }),
-            Value::Array(items) => items.iter().for_each(|item| walk(item, visit)),
-            _ => {}
+    fn walk(schema: &Schema, visit: &mut dyn FnMut(&Keywords)) {
+        let Schema::Keywords(keywords) = schema else { return };
+        visit(keywords);
+        for keyword in keywords.any_type {
+            match keyword {
+                AnyType::Reference(schema) => walk(schema, visit),
+                AnyType::AnyOf(parts) | AnyType::OneOf(parts) | AnyType::AllOf(parts) => {
+                    parts.iter().for_each(|part| walk(part, visit));
+                }
+                AnyType::If(condition, then) => {
+                    std::iter::once(condition).chain(then).for_each(|part| walk(part, visit));
+                }
+                AnyType::Const(_) | AnyType::Enum(_) => {}
+            }
+        }
+        if let Some(list) = keywords.list {
+            list.prefix.iter().chain(&list.items).chain(&list.contains).for_each(|part| walk(part, visit));
+        }
+        if let Some(map) = keywords.map {
+            map.properties.iter().map(|(_, part)| part).chain(&map.rest).for_each(|part| walk(part, visit));
         }
     }
 
     #[test]
-    fn every_schema_can_be_read_and_uses_only_known_patterns_formats_and_references() {
+    fn every_schema_uses_only_known_patterns_and_formats() {
         for shape in ALL {
-            let root = shape.schema();
-            assert!(root.as_object().is_some());
-            walk(root, &mut |key, value| match (key, value.as_str()) {
-                ("pattern", Some(pattern)) => assert!(pattern::is_known(pattern), "{pattern}"),
-                ("format", Some(format)) => assert!(["uri", "date-time"].contains(&format), "{format}"),
-                ("$ref", Some(name)) => assert!(keywords::resolve(root, name).is_some(), "{name}"),
-                _ => {}
+            let (mut patterns, mut seen) = (0, 0);
+            walk(shape.schema(), &mut |keywords| {
+                seen += 1;
+                let Some(text) = keywords.text else { return };
+                assert!(text.pattern.is_none_or(pattern::is_known), "{:?}", text.pattern);
+                assert!(text.format.is_none_or(|format| ["uri", "date-time"].contains(&format)), "{:?}", text.format);
+                patterns += usize::from(text.pattern.is_some());
             });
+            assert!(
+                seen > 1
+                    && (patterns > 0
+                        || matches!(shape, Shape::LoadContract | Shape::LoadContractWithMinimal | Shape::Bundle))
+            );
         }
     }
 

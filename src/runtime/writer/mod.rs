@@ -1,14 +1,18 @@
-//! Makes a packaged asset from its parts. Works on bytes alone: reads no directory, writes no file, encrypts nothing and
-//! judges nothing; whether the result is a valid asset is for the gates to say, in the sandboxed worker.
+//! Makes a packaged asset from its parts, or a protected one from a public one. Works on bytes alone: reads no directory,
+//! writes no file. Whether what is packed is a valid asset is for the gates to say, in the sandboxed worker.
 //!
-//! The same parts give the same bytes: the order of entries, their timestamps and their modes are fixed.
+//! The same parts give the same bytes: the order of entries, their timestamps and their modes are fixed. What is protected
+//! differs in what is drawn anew each time: content key, salt and initial value.
 
 mod cbor;
 mod pack;
+mod protect;
 mod zip;
 
+pub use crate::runtime::envelope::{Argon2id, Fresh};
 pub use cbor::payload_cbor;
 pub use pack::{Parts, Payload, pack};
+pub use protect::{ProtectFault, protect};
 pub use zip::container;
 
 /// Why parts cannot be packed. Quotes nothing of them.

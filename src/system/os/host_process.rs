@@ -1,11 +1,16 @@
 //! Starting a host, or a command that yields a secret: programs that the person named. They get exactly the environment,
 //! directory and streams stated here; nothing is inherited by silence, and no shell is involved.
 
+use super::forward::Forwarding;
 use crate::foundation::path::AbsolutePath;
 use crate::system::Fault;
 use rustix::fd::OwnedFd;
-use rustix::process::{Pid, Signal, kill_process};
-use std::ffi::OsString;
+use rustix::fs::{Access, access};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 pub use std::process::{ChildStderr, ChildStdin, ChildStdout};
@@ -52,6 +57,33 @@ pub enum Ending {
     Signal(i32),
 }
 
+/// What can become of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It stopped, for job control.
+    Stopped,
+    /// It ended.
+    Ended(Ending),
+}
+
+/// Where a program that a person named by one word lies: in the first absolute directory of `path` that has it. Relative
+/// entries are passed over: they would let the directory that the person happens to be in choose the program.
+pub fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
+    let directories = path.as_bytes().split(|byte| *byte == b':').map(|entry| Path::new(OsStr::from_bytes(entry)));
+    let candidates = directories.filter(|directory| directory.is_absolute()).map(|directory| directory.join(name));
+    candidates.into_iter().find(|candidate| candidate.is_file() && access(candidate, Access::EXEC_OK).is_ok())
+}
+
+/// Whether a path names the file that this process runs.
+pub fn is_own_program(path: &AbsolutePath) -> bool {
+    let identity = |path: &Path| {
+        use std::os::unix::fs::MetadataExt as _;
+        std::fs::metadata(path).map(|facts| (facts.dev(), facts.ino())).ok()
+    };
+    let own = identity(Path::new("/proc/self/exe"));
+    own.is_some() && own == identity(Path::new(path.as_str()))
+}
+
 /// A started process. Ended and reaped when dropped.
 #[derive(Debug)]
 pub struct HostProcess(Child);
@@ -59,19 +91,39 @@ pub struct HostProcess(Child);
 impl HostProcess {
     /// Starts a program. [`Fault::NotFound`] if `program` is a bare name.
     pub fn start(order: HostOrder) -> Result<Self, Fault> {
-        if !order.program.as_encoded_bytes().contains(&b'/') {
-            return Err(Fault::NotFound);
+        Ok(Self(with_usual_signals(command(order)?, None)?))
+    }
+
+    /// As [`HostProcess::start`], with the signal mask that this process was started with.
+    pub fn start_attended(order: HostOrder, signals: &Forwarding) -> Result<Self, Fault> {
+        Ok(Self(with_usual_signals(command(order)?, Some(signals))?))
+    }
+
+    /// What became of it since this was asked last, if anything: it stopped, or it ended.
+    pub fn change(&mut self) -> Result<Option<Change>, Fault> {
+        let stopped = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+        let id = WaitId::Pid(Pid::from_child(&self.0));
+        match retry_on_intr(|| waitid(id.clone(), stopped)) {
+            Ok(Some(status)) if status.stopped() => return Ok(Some(Change::Stopped)),
+            // It has ended and was waited for: nothing can have stopped it.
+            Ok(_) | Err(rustix::io::Errno::CHILD) => {}
+            Err(errno) => return Err(errno.into()),
         }
-        let mut command = Command::new(&order.program);
-        command
-            .args(&order.arguments)
-            .env_clear()
-            .envs(order.environment)
-            .current_dir(order.directory.as_str())
-            .stdin(stdio(order.input))
-            .stdout(stdio(order.output))
-            .stderr(stdio(order.errors));
-        Ok(Self(with_usual_signals(command)?))
+        Ok(self.0.try_wait()?.map(|status| Change::Ended(ending(status))))
+    }
+
+    /// Lets it go on (SIGCONT). Harmless if it runs, or has ended.
+    pub fn resume(&mut self) -> Result<(), Fault> {
+        self.signal(Signal::CONT.as_raw())
+    }
+
+    /// Sends it a signal by its number. Harmless after its end.
+    pub fn signal(&mut self, number: i32) -> Result<(), Fault> {
+        let signal = Signal::from_named_raw(number).ok_or(Fault::WrongKind)?;
+        if self.0.try_wait()?.is_some() {
+            return Ok(());
+        }
+        Ok(kill_process(Pid::from_child(&self.0), signal)?)
     }
 
     /// Its number.
@@ -139,14 +191,31 @@ impl Drop for HostProcess {
 
 /// Starts from a thread of its own: a program inherits the mask of the thread that starts it, and this process's own
 /// masks are none of its business.
-fn with_usual_signals(mut command: Command) -> Result<Child, Fault> {
+fn with_usual_signals(mut command: Command, attended: Option<&Forwarding>) -> Result<Child, Fault> {
     std::thread::scope(|scope| {
         let starter = scope.spawn(move || {
+            attended.map_or(Ok(()), Forwarding::restore_for_child)?;
             super::signals::usual_file_size_limit()?;
             Ok(command.spawn()?)
         });
         starter.join().unwrap_or(Err(Fault::Io(0)))
     })
+}
+
+fn command(order: HostOrder) -> Result<Command, Fault> {
+    if !order.program.as_encoded_bytes().contains(&b'/') {
+        return Err(Fault::NotFound);
+    }
+    let mut command = Command::new(&order.program);
+    command
+        .args(&order.arguments)
+        .env_clear()
+        .envs(order.environment)
+        .current_dir(order.directory.as_str())
+        .stdin(stdio(order.input))
+        .stdout(stdio(order.output))
+        .stderr(stdio(order.errors));
+    Ok(command)
 }
 
 fn stdio(stream: Stream) -> Stdio {

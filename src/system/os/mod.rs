@@ -8,6 +8,9 @@ mod child;
 pub mod confine;
 pub mod external;
 mod fault;
+pub mod file_system;
+pub mod forward;
+pub mod hidden;
 pub mod host_process;
 mod observe;
 mod process;
@@ -34,6 +37,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use rustix::fd::OwnedFd as Inherited;
 pub use seal::Sealed;
 pub use store::Lock;
 
@@ -144,12 +148,18 @@ impl System for OsSystem {
     fn seal(&self, file: &File, limit: u64) -> Result<(Sealed, Digest), Fault> {
         seal::seal(file.as_fd(), limit)
     }
+    fn seal_bytes(&self, bytes: &[u8]) -> Result<Sealed, Fault> {
+        seal::seal_bytes(bytes)
+    }
     fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
         process::run(order)
     }
 
     fn ask(&self, question: &str) -> Result<String, NoTerminal> {
         terminal::ask(question)
+    }
+    fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal> {
+        terminal::ask_secret(question, answer)
     }
     fn window(&self) -> Option<(u16, u16)> {
         terminal::window()

@@ -51,12 +51,19 @@ pub(super) fn seal(file: BorrowedFd<'_>, limit: u64) -> Result<(Sealed, Digest),
         return Err(Fault::TooLarge);
     }
     let memory = memory_file()?;
-    let copy = Copy { from: file, to: memory.as_fd(), limit };
+    let copy = Copy { from: file, to: memory.as_fd(), limit, size: before.size };
     let (length, digest) = if before.size > ALONE { copy.on_two_threads()? } else { copy.alone()? };
     if length != before.size || walk::facts_of(file)? != before {
         return Err(Fault::Changed);
     }
     Ok((Sealed { held: close_for_writing(&memory)?, length }, digest))
+}
+
+pub(super) fn seal_bytes(bytes: &[u8]) -> Result<Sealed, Fault> {
+    let memory = memory_file()?;
+    store::write_all(memory.as_fd(), bytes)?;
+    let length = u64::try_from(bytes.len()).map_err(|_| Fault::TooLarge)?;
+    Ok(Sealed { held: close_for_writing(&memory)?, length })
 }
 
 fn memory_file() -> Result<OwnedFd, Fault> {
@@ -90,12 +97,15 @@ struct Copy<'a> {
     from: BorrowedFd<'a>,
     to: BorrowedFd<'a>,
     limit: u64,
+    /// What the facts say.
+    size: u64,
 }
 
 impl Copy<'_> {
     fn alone(&self) -> Result<(u64, Digest), Fault> {
         let mut hasher = Hasher::new();
-        let mut step = Vec::with_capacity(STEP);
+        // One byte more than expected, so that the end is seen as a read of nothing.
+        let mut step = Vec::with_capacity(STEP.min(usize::try_from(self.size).unwrap_or(STEP).saturating_add(1)));
         let mut offset = 0;
         while self.step(&mut step, &mut offset)? {
             hasher.update(&step);
@@ -145,6 +155,10 @@ impl Copy<'_> {
         *offset = offset.saturating_add(u64::try_from(read).map_err(|_| Fault::TooLarge)?);
         if *offset > self.limit {
             return Err(Fault::TooLarge);
+        }
+        // It grows: what is read further would be of no use, and the buffer is not made for it.
+        if *offset > self.size {
+            return Err(Fault::Changed);
         }
         store::write_all(self.to, step)?;
         Ok(read > 0)

@@ -101,6 +101,11 @@ pub fn exit_after(time: Duration, status: u8) -> ! {
     std::process::exit(i32::from(status))
 }
 
+/// Whether this process was started to ignore a signal.
+pub(super) fn is_ignored(signal: Signal) -> bool {
+    is_in(ignored_mask(), signal)
+}
+
 /// The signals that this process ignores, bit by bit; none if the kernel does not say.
 fn ignored_mask() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

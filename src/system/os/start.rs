@@ -39,6 +39,11 @@ pub fn no_core() -> Result<(), Fault> {
     Ok(setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?)
 }
 
+/// Nobody else may read or write what this process, and what it starts, makes from now on: umask 077.
+pub fn keep_new_files_private() {
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+}
+
 /// The Landlock ABI of this kernel, or [`Fault::Unsupported`] naming what it lacks: `openat2` (Linux 5.6) or `Landlock`
 /// (Linux 5.13, and enabled at boot).
 pub fn check_platform() -> Result<u32, Fault> {

@@ -192,6 +192,11 @@ impl System for SimSystem {
         Ok((SimSealed(Arc::from(bytes)), Digest::of(bytes)))
     }
 
+    fn seal_bytes(&self, bytes: &[u8]) -> Result<SimSealed, Fault> {
+        drop(self.enter(Call::Seal, String::new())?);
+        Ok(SimSealed(Arc::from(bytes)))
+    }
+
     fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
         let label = order.directory.map_or_else(String::new, |directory| directory.label.clone());
         let world = self.enter(Call::Run, label).map_err(ChildFault::NotStarted)?;
@@ -203,13 +208,18 @@ impl System for SimSystem {
     }
 
     fn ask(&self, question: &str) -> Result<String, NoTerminal> {
-        let mut world = self.enter(Call::Ask, String::new()).map_err(|_| NoTerminal)?;
-        let mut answer = world.answers.pop_front().ok_or(NoTerminal)?;
-        world.questions.push(question.to_owned());
+        let mut answer = self.answered(question)?;
         while answer.len() > ANSWER_BYTES {
             answer.pop();
         }
         Ok(answer)
+    }
+
+    fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal> {
+        let typed = self.answered(question)?;
+        let Some(room) = answer.get_mut(..typed.len()) else { return Ok(0) };
+        room.copy_from_slice(typed.as_bytes());
+        Ok(typed.len())
     }
 
     fn window(&self) -> Option<(u16, u16)> {
@@ -237,6 +247,16 @@ impl System for SimSystem {
 
     fn monotonic(&self) -> Duration {
         self.before(Call::Monotonic, String::new()).0.monotonic
+    }
+}
+
+impl SimSystem {
+    /// The next answer that the person was told to give, if any is left.
+    fn answered(&self, question: &str) -> Result<String, NoTerminal> {
+        let mut world = self.enter(Call::Ask, String::new()).map_err(|_| NoTerminal)?;
+        let answer = world.answers.pop_front().ok_or(NoTerminal)?;
+        world.questions.push(question.to_owned());
+        Ok(answer)
     }
 }
 

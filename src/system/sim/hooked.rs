@@ -152,6 +152,9 @@ impl<S: System, H: FnMut(&CallEvent) -> HookAction + Send> System for Hooked<S, 
     fn seal(&self, file: &S::File, limit: u64) -> Result<(S::Sealed, Digest), Fault> {
         self.enter(Call::Seal, "")?.seal(file, limit)
     }
+    fn seal_bytes(&self, bytes: &[u8]) -> Result<S::Sealed, Fault> {
+        self.enter(Call::Seal, "")?.seal_bytes(bytes)
+    }
     fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
         let system = self.enter(Call::Run, "").map_err(ChildFault::NotStarted)?;
         system.run(&ChildOrder {
@@ -167,6 +170,9 @@ impl<S: System, H: FnMut(&CallEvent) -> HookAction + Send> System for Hooked<S, 
     }
     fn ask(&self, question: &str) -> Result<String, NoTerminal> {
         self.enter(Call::Ask, "").map_err(|_| NoTerminal)?.ask(question)
+    }
+    fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal> {
+        self.enter(Call::Ask, "").map_err(|_| NoTerminal)?.ask_secret(question, answer)
     }
     fn window(&self) -> Option<(u16, u16)> {
         self.before(Call::Window, "");

@@ -1,0 +1,116 @@
+//! A host's file, understood: its servers and its permissions, whatever syntax it has. A file that cannot be understood is
+//! said to be so and never guessed at.
+
+use super::SERVER;
+use super::jsonc;
+use super::known::{Host, Shape, Syntax, ToolList};
+use crate::foundation::json::read_strict;
+use crate::foundation::value::{Object, Value};
+
+/// Bytes of a file that are read: one host keeps a history in its own.
+pub const FILE_BYTES: u64 = 8_388_608;
+/// Nesting of a file.
+const DEPTH: usize = 48;
+
+/// A server that a file names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// Its name; foreign.
+    pub name: String,
+    /// The program and its arguments; foreign.
+    pub command: Vec<String>,
+    /// Its variables; foreign.
+    pub environment: Vec<(String, String)>,
+    /// The tools that the entry itself lists.
+    pub tools: Option<Vec<String>>,
+    /// Whether the entry lets every tool run without a question.
+    pub trusted: bool,
+}
+
+/// Why a file is not understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotUnderstood;
+
+/// Reads a file.
+pub fn read(syntax: Syntax, bytes: &[u8]) -> Result<Value, NotUnderstood> {
+    match syntax {
+        Syntax::Json => read_strict(&jsonc::plain(bytes), DEPTH).map_err(|_| NotUnderstood),
+        Syntax::Toml => {
+            let text = std::str::from_utf8(bytes).map_err(|_| NotUnderstood)?;
+            let table: toml::Table = text.parse().map_err(|_| NotUnderstood)?;
+            Ok(Value::Object(table.into_iter().map(|(key, value)| (key, of_toml(value))).collect()))
+        }
+    }
+}
+
+fn of_toml(value: toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => Value::String(text),
+        toml::Value::Boolean(flag) => Value::Bool(flag),
+        toml::Value::Float(number) => Value::Number(number),
+        // Only sizes are looked at, and none is that large.
+        toml::Value::Integer(number) => u32::try_from(number).map_or(Value::Unprintable, Value::from),
+        toml::Value::Datetime(_) => Value::Unprintable,
+        toml::Value::Array(items) => Value::Array(items.into_iter().map(of_toml).collect()),
+        toml::Value::Table(table) => {
+            Value::Object(table.into_iter().map(|(key, value)| (key, of_toml(value))).collect())
+        }
+    }
+}
+
+/// The servers of this product in a file of a host. `project`: the path under which one host keeps a project's servers in
+/// the file of its user.
+pub fn own_servers(host: &Host, document: &Value, project: &str) -> Vec<Server> {
+    let here = document.get(host.servers);
+    let there = document.get("projects").and_then(|projects| projects.get(project)?.get(host.servers));
+    let all = here.into_iter().chain(there).filter_map(Value::as_object).flat_map(Object::iter);
+    all.filter_map(|(name, entry)| server(host, name, entry)).filter(is_own).collect()
+}
+
+fn server(host: &Host, name: &str, entry: &Value) -> Option<Server> {
+    let (command, variables) = match host.shape {
+        Shape::CommandList => (texts(entry.get("command")?), "environment"),
+        Shape::CommandAndArgs => {
+            let program = entry.get("command")?.as_str()?.to_owned();
+            let arguments = entry.get("args").map(texts).unwrap_or_default();
+            (std::iter::once(program).chain(arguments).collect(), "env")
+        }
+    };
+    let environment = entry.get(variables).and_then(Value::as_object).into_iter().flat_map(Object::iter);
+    let environment = environment.map(|(name, value)| (name.to_owned(), value.as_str().unwrap_or_default().to_owned()));
+    let tools = if let ToolList::InEntry(list) = host.list { entry.get(list).map(texts) } else { None };
+    Some(Server {
+        name: name.to_owned(),
+        command,
+        environment: environment.collect(),
+        tools,
+        trusted: entry.get("trust").and_then(Value::as_bool) == Some(true),
+    })
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    let items = value.as_array().unwrap_or_default();
+    items.iter().map(|item| item.as_str().unwrap_or_default().to_owned()).collect()
+}
+
+fn is_own(server: &Server) -> bool {
+    let program = server.command.first().and_then(|program| program.rsplit('/').next()).unwrap_or_default();
+    let ours = |(name, _): &(String, String)| name.starts_with("KDNA_MCP_");
+    server.name == SERVER || program == "kdna-broker" || server.environment.iter().any(ours)
+}
+
+/// The rules of a file that let tools run: each as the host writes it.
+pub fn allowing_rules(host: &Host, document: &Value) -> Vec<String> {
+    match host.list {
+        ToolList::Allowed => document.get("permissions").and_then(|it| it.get("allow")).map(texts).unwrap_or_default(),
+        ToolList::Permission => match document.get("permission") {
+            Some(Value::String(word)) if word == "allow" => vec!["*".to_owned()],
+            Some(Value::Object(rules)) => {
+                let allows = |value: &Value| value.as_str() == Some("allow");
+                rules.iter().filter(|(_, value)| allows(value)).map(|(name, _)| name.to_owned()).collect()
+            }
+            _ => Vec::new(),
+        },
+        ToolList::InEntry(_) | ToolList::Elsewhere => Vec::new(),
+    }
+}

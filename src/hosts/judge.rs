@@ -1,0 +1,184 @@
+//! What is to be said of an entry: paths that somebody else could answer, tools that nobody listed, secrets. Quotes nothing
+//! of the file but the name of the server, escaped.
+
+use super::file::Server;
+use super::known::{Host, ToolList};
+use super::{PORTABLE_TOOLS, SESSION_VARIABLES, TOOLS, listed_name};
+use crate::foundation::path::AbsolutePath;
+use crate::foundation::text::display;
+
+/// One thing to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// Whether a load through this entry cannot work.
+    pub fatal: bool,
+    /// What is so.
+    pub says: String,
+    /// What to do about it.
+    pub remedy: &'static str,
+}
+
+/// Longest name of a server that is shown.
+const SHOWN: usize = 48;
+/// Variables of an entry that name a file or a directory.
+const PATHS: [&str; 6] = [
+    "KDNA_MCP_WORKSPACE_ROOT",
+    "KDNA_MCP_HOST_PROCESSING_CONSENT_FILE",
+    "KDNA_BROKER_CONSENT_DIR",
+    "KDNA_MCP_AUTHORIZATION_FILE",
+    "KDNA_BROKER_STATE_DIR",
+    "KDNA_BROKER_RUNTIME_PINS",
+];
+/// Other variables of an entry that are known.
+const WORDS: [&str; 2] = ["KDNA_MCP_HOST_ID", "KDNA_BROKER_REQUIRE_LEDGER"];
+/// What a name holds that is the name of a secret.
+const SECRETS: [&str; 8] = ["PASSW", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIAL", "API_KEY", "APIKEY", "PRIVATE_KEY"];
+
+const LIST: &str = "List exactly the tools of this server; 'kdna-broker host-config HOST' prints the entry.";
+
+/// How a server of this product is named in what is said.
+pub fn shown(server: &Server) -> String {
+    format!("the server \"{}\"", display(&server.name, SHOWN))
+}
+
+/// Everything to be said of one entry.
+pub fn judge(host: &Host, server: &Server) -> Vec<Remark> {
+    let mut found = Vec::new();
+    let mut say =
+        |fatal, says: String, remedy| found.push(Remark { fatal, says: format!("{} {says}", shown(server)), remedy });
+    match server.command.first() {
+        Some(program) if AbsolutePath::parse(program).is_ok() => {}
+        _ => say(
+            false,
+            "names its program by no absolute path: another program could take its place".into(),
+            "Write the absolute path of kdna-broker.",
+        ),
+    }
+    for (name, value) in &server.environment {
+        if PATHS.contains(&name.as_str()) && !value.is_empty() && !refers(value) && AbsolutePath::parse(value).is_err()
+        {
+            say(
+                true,
+                format!("gives {name} no absolute, normal path"),
+                "Write an absolute path: the server refuses any other.",
+            );
+        }
+        if is_secret(name) {
+            say(
+                false,
+                "has a variable that looks like a secret: every program that reads this file can read it".into(),
+                "Take it out; the server reads a password from a private file, or below 'kdna-broker launch'.",
+            );
+        }
+    }
+    if server
+        .command
+        .iter()
+        .skip(1)
+        .any(|word| word.starts_with('-') && is_secret(word.split('=').next().unwrap_or_default()))
+    {
+        say(
+            false,
+            "has an argument that looks like a secret: command lines can be read by others".into(),
+            "Take it out; the server takes no password as an argument.",
+        );
+    }
+    if let ToolList::InEntry(list) = host.list
+        && let Some((says, remedy)) = listed(list, server.tools.as_deref())
+    {
+        say(false, says, remedy);
+    }
+    if server.trusted {
+        say(false, "lets every tool run without a question (trust)".into(), "Take \"trust\" out of the entry.");
+    }
+    found
+}
+
+/// What is wrong with an entry's own list.
+fn listed(list: &str, tools: Option<&[String]>) -> Option<(String, &'static str)> {
+    let Some(tools) = tools else { return Some((format!("has no {list}: every tool is let in"), LIST)) };
+    if tools.iter().any(|tool| tool.contains(['*', '?'])) {
+        return Some((format!("has a wildcard in {list}"), LIST));
+    }
+    let is_one_of = |known: &[&str; 3]| tools.iter().all(|tool| known.contains(&tool.as_str()));
+    (!is_one_of(&TOOLS) && !is_one_of(&PORTABLE_TOOLS))
+        .then(|| (format!("lists in {list} what this server does not offer"), LIST))
+}
+
+/// Whether a value is filled in by the host: `${NAME}`, `$NAME`, `{env:NAME}`.
+fn refers(value: &str) -> bool {
+    value.contains('$') || value.contains("{env:")
+}
+
+fn is_secret(name: &str) -> bool {
+    let known = PATHS.iter().chain(&WORDS).chain(&SESSION_VARIABLES);
+    let upper = name.to_ascii_uppercase().replace('-', "_");
+    !known.into_iter().any(|known| *known == name) && SECRETS.iter().any(|word| upper.contains(word))
+}
+
+/// What is to be said of the rules that let tools run: those with a wildcard that reaches a tool of this server. A host
+/// without such rules asks for each call, which is no fault.
+pub fn rules(host: &Host, rules: &[String], servers: &[String]) -> Vec<Remark> {
+    let wide = rules.iter().filter(|rule| servers.iter().any(|server| is_wide(host, rule, server))).count();
+    if wide == 0 {
+        return Vec::new();
+    }
+    let says = format!("{wide} of the rules that let tools run name more than single tools of this server");
+    vec![Remark { fatal: false, says, remedy: LIST }]
+}
+
+/// Whether a rule is none for one tool, and reaches this server's.
+fn is_wide(host: &Host, rule: &str, server: &str) -> bool {
+    let server = listed_name(server);
+    let whole = format!("mcp__{server}");
+    if host.list == ToolList::Allowed && rule == whole {
+        return true;
+    }
+    let prefix = if host.list == ToolList::Allowed { format!("{whole}__") } else { format!("{server}_") };
+    rule.contains(['*', '?'])
+        && TOOLS.iter().chain(&PORTABLE_TOOLS).any(|tool| matches(rule, &format!("{prefix}{}", listed_name(tool))))
+}
+
+/// Whether a text fits a pattern of `*` and `?`.
+fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    // Row by row: which beginnings of the text the pattern so far fits.
+    let mut fits: Vec<bool> = std::iter::once(true).chain(text.iter().map(|_| false)).collect();
+    for wanted in pattern {
+        let mut next = vec![wanted == '*' && fits.first() == Some(&true)];
+        for ((before, above), character) in fits.iter().zip(fits.iter().skip(1)).zip(&text) {
+            let left = next.last() == Some(&true);
+            next.push(match wanted {
+                '*' => *above || left,
+                '?' => *before,
+                wanted => *before && wanted == *character,
+            });
+        }
+        fits = next;
+    }
+    fits.last() == Some(&true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn a_pattern_fits_what_its_stars_and_marks_can_stand_for() {
+        for (pattern, text, fits) in [
+            ("*", "", true),
+            ("*", "a", true),
+            ("", "", true),
+            ("", "a", false),
+            ("a*c", "abbc", true),
+            ("a*c", "abb", false),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("kdna_*", "kdna_kdna_workspace-load", true),
+            ("*load", "kdna_kdna_workspace-load", true),
+            ("other_*", "kdna_kdna_workspace-load", false),
+        ] {
+            assert_eq!(matches(pattern, text), fits, "{pattern} {text}");
+        }
+    }
+}

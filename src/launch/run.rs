@@ -1,0 +1,190 @@
+//! The launcher: consent first, then the session, then the password, then the host; and nothing is left when it has ended,
+//! however it ends. Never shows a secret, never starts the host without consent.
+
+use crate::broker::approval::{Approval, ApprovalRequest, ConsentPlace};
+use crate::broker::settle::{Settled, SettledSubject, settle};
+use crate::capability::secret::Secret;
+use crate::consent::store::is_at_or_below;
+use crate::delegate::Delegate;
+use crate::foundation::path::AbsolutePath;
+use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::text::display;
+use crate::launch::host;
+use crate::launch::place::{self, MemoryPlace};
+use crate::launch::protected::{self, Protected};
+use crate::launch::secret::{Given, SecretSource, Surroundings};
+use crate::launch::session::{self, Session};
+use crate::launch::variables::{self, Variables};
+use crate::system::Observe;
+use crate::system::os::forward::Forwarding;
+use crate::system::os::host_process::Ending;
+use crate::system::os::{Directory, OsSystem, start};
+use std::ffi::OsString;
+use std::io::Write;
+
+/// Names the directory of the session that a process belongs to. Its server resolves hardened, and no consent is asked for
+/// below it.
+pub const SESSION: &str = "KDNA_BROKER_SESSION";
+/// Has the server load only what this person attached on this machine.
+pub const REQUIRE_LEDGER: &str = "KDNA_BROKER_REQUIRE_LEDGER";
+/// How often a person may type.
+const TRIES: u32 = 3;
+/// Longest title of an asset in the question for its password.
+const TITLE: usize = 60;
+
+/// What is to be launched.
+pub struct LaunchOrder<'a> {
+    /// What the host may do, and where.
+    pub request: ApprovalRequest<'a>,
+    /// Where the consent lies.
+    pub consent: &'a ConsentPlace,
+    /// Whether the question shows the machine fields.
+    pub details: bool,
+    /// Where a password comes from, should one be needed.
+    pub secret: SecretSource,
+    /// The directory that the host starts in, and the person is in.
+    pub here: &'a AbsolutePath,
+    /// The host's program.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: &'a [String],
+    /// The person's variables.
+    pub environment: &'a Variables,
+    /// `XDG_RUNTIME_DIR`.
+    pub runtime_directory: Option<&'a str>,
+}
+
+/// How a launch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Launched {
+    /// The host was started, and ended so.
+    Ended(Ending),
+    /// The person declined; the host was not started.
+    Declined,
+    /// Nobody could be asked; the host was not started.
+    NoTerminal,
+    /// The person cancelled, or this signal came, before the host was started.
+    Cancelled(Option<i32>),
+}
+
+/// Runs the launch to its end. What a person should know goes to `says`, one line each.
+pub fn launch(
+    system: &OsSystem,
+    delegate: &Delegate<OsSystem>,
+    order: LaunchOrder<'_>,
+    says: &mut dyn Write,
+) -> Result<Launched, Refusal> {
+    if order.environment.iter().any(|(name, value)| name == SESSION && !value.is_empty()) {
+        return Err(Reason::SessionNested.into());
+    }
+    let places = place::places(system, order.runtime_directory)?;
+    for place in &places {
+        session::sweep(system, place);
+    }
+    let (about, settled) = settle(system, delegate, &order.request, order.consent, order.details)?;
+    let consent = match settled {
+        Settled::Valid { file, .. } => {
+            let _ = writeln!(says, "kdna-broker: the consent is there and holds; nothing is asked.");
+            file
+        }
+        Settled::Asked(Approval::Allowed { file, .. }) => file,
+        Settled::Asked(Approval::Declined) => return Ok(Launched::Declined),
+        Settled::Asked(Approval::NoTerminal) => return Ok(Launched::NoTerminal),
+    };
+    // From here on something could be left behind: nothing but SIGKILL ends this process unnoticed.
+    let signals = Forwarding::begin().map_err(|_| Reason::HostNotStarted)?;
+    let mut session = Session::begin(system, outside(*system, &places, &about.host_root)?)?;
+    let password = match unlock(*system, delegate, &order, &about, &signals, says)? {
+        Unlocked::Public => None,
+        Unlocked::Password(secret) => Some(session.place_password(&secret)?),
+        Unlocked::Cancelled => return Ok(Launched::Cancelled(signals.asked_to_end())),
+    };
+    if let Some(signal) = signals.asked_to_end() {
+        return Ok(Launched::Cancelled(Some(signal)));
+    }
+    start::keep_new_files_private();
+    let environment = variables::for_host(
+        order.environment,
+        &added(order.request.host_id, &about, &consent, session.path(), password.as_ref()),
+    );
+    let mut host = host::start(order.program, order.arguments, environment, order.here, &signals)?;
+    let ended = host::attend(&mut host, &signals, || session.remove());
+    session.remove();
+    ended.map(Launched::Ended).map_err(|_| Reason::HostNotStarted.into())
+}
+
+/// The first place that does not lie in what the host may show to its model.
+fn outside<'a>(
+    system: OsSystem,
+    places: &'a [MemoryPlace<Directory>],
+    root: &AbsolutePath,
+) -> Result<&'a MemoryPlace<Directory>, Refusal> {
+    let root = system.look(root).map_err(|_| Reason::SessionPlaceMissing)?.identity;
+    let mut places = places.iter();
+    places
+        .find(|place| is_at_or_below(&system, &place.path, root) == Ok(false))
+        .ok_or_else(|| Reason::SessionPlaceMissing.into())
+}
+
+/// What is added to the person's variables.
+fn added<'a>(
+    host_id: &'a str,
+    about: &'a SettledSubject,
+    consent: &'a AbsolutePath,
+    session: &'a AbsolutePath,
+    password: Option<&'a AbsolutePath>,
+) -> Vec<(&'static str, &'a str)> {
+    let mut added = vec![
+        ("KDNA_MCP_WORKSPACE_ROOT", about.host_root.as_str()),
+        ("KDNA_MCP_HOST_ID", host_id),
+        ("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE", consent.as_str()),
+        (REQUIRE_LEDGER, "1"),
+        (SESSION, session.as_str()),
+    ];
+    added.extend(password.map(|path| ("KDNA_MCP_AUTHORIZATION_FILE", path.as_str())));
+    added
+}
+
+enum Unlocked {
+    Public,
+    Password(Secret),
+    Cancelled,
+}
+
+/// The password, if the asset needs one: tried on the asset itself before anything is started.
+fn unlock(
+    system: OsSystem,
+    delegate: &Delegate<OsSystem>,
+    order: &LaunchOrder<'_>,
+    about: &SettledSubject,
+    signals: &Forwarding,
+    says: &mut dyn Write,
+) -> Result<Unlocked, Refusal> {
+    let place = (order.request.cwd, order.request.home);
+    let Some(asset) = protected::needed(&system, delegate, place, &about.attachment_id)? else {
+        return Ok(Unlocked::Public);
+    };
+    let around = Surroundings { environment: order.environment, here: order.here, signals };
+    let tries = if order.secret.may_be_asked_again() { TRIES } else { 1 };
+    for number in 1..=tries {
+        let secret = match order.secret.read(&system, &question(&asset, number), &around) {
+            Ok(Given::Password(secret)) => secret,
+            Ok(Given::Cancelled) => return Ok(Unlocked::Cancelled),
+            Err(refusal) if refusal.reason() == Reason::SecretNotPassword && tries > 1 => {
+                let _ = writeln!(says, "That is no password.");
+                continue;
+            }
+            Err(refusal) => return Err(refusal),
+        };
+        if asset.opens(&system, delegate, &secret)? {
+            return Ok(Unlocked::Password(secret));
+        }
+        let _ = writeln!(says, "The password does not open it.");
+    }
+    Err(Reason::PasswordTriesSpent.into())
+}
+
+/// The title is the asset's own words: escaped, in quotes and bounded.
+fn question(asset: &Protected<OsSystem>, number: u32) -> String {
+    format!("Password for the asset \"{}\" (not shown, try {number} of {TRIES}): ", display(asset.title(), TITLE))
+}
