@@ -37,6 +37,7 @@ mod people;
 mod progress;
 #[cfg(feature = "runtime")]
 mod protect;
+#[cfg(feature = "runtime")]
 mod remembered;
 mod resolve;
 mod runtime;
