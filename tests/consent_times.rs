@@ -320,3 +320,12 @@ fn the_published_schema_names_the_members_of_version_0_2_0() {
     let moved = text.replacen(host, "", 1).replacen("{\n", &format!("{{\n{host}"), 1);
     assert_eq!(Consent::read(moved.as_bytes()).unwrap_err().reason(), Reason::ConsentFieldsWrong, "and only so");
 }
+
+#[test]
+fn the_published_schema_of_the_policy_names_its_members() {
+    use kdna_broker::foundation::json::read_strict;
+    let schema = read_strict(&std::fs::read("policy/managed-policy.schema.json").unwrap(), 8).unwrap();
+    let named = schema.get("properties").unwrap().as_object().unwrap().keys();
+    assert!(named.eq(["document_type", "schema_version"].into_iter().chain(managed::MEMBERS)));
+    assert!(managed::Managed::parse(POLICY.as_bytes()).is_some());
+}

@@ -67,7 +67,11 @@ pub fn adopt<S: System>(
         let plan = stored::verify_with(system, delegate, &workspace, &entry.asset)?;
         shown.push((entry.clone(), plan.title().unwrap_or_default().to_owned()));
     }
-    match system.ask(&adoption::question(&workspace.root, &shown)) {
+    let question = adoption::question(&workspace.root, &shown);
+    if !prompt::holds(&question, system.window().unwrap_or(prompt::SMALLEST)) {
+        return Err(Reason::ConsentWindowTooSmall.into());
+    }
+    match system.ask(&question) {
         Err(NoTerminal) => return Ok(Adoption::NoTerminal),
         Ok(answer) if !prompt::allows(&answer) => {
             asker.declined(system);

@@ -20,7 +20,7 @@ pub const DOCUMENT_TYPE: &str = "kdna-broker.managed-policy";
 pub const SCHEMA_VERSION: &str = "0.1.0";
 
 /// The members that a policy may have beside its type and version.
-const MEMBERS: [&str; 8] = [
+pub const MEMBERS: [&str; 8] = [
     "allowed_hosts",
     "allowed_processors",
     "maximum_consent_age_seconds",

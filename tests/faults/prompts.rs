@@ -1,7 +1,7 @@
 //! The question: what it shows of hostile texts, who is asked, and what an answer is.
 
 use crate::person::{Person, Seen, answer};
-use crate::scene::{HOST, PROCESSOR, Scene};
+use crate::scene::{HOST, PROCESSOR, Scene, has_setsid};
 use crate::support::command::{Exit, Program};
 use crate::support::documents::parse;
 use kdna_broker::foundation::digest::Digest;
@@ -110,65 +110,43 @@ fn prompt_scroll_pad() {
     assert!(!seen.was_asked() && seen.exit == Exit::Status(2), "over-long is refused and not cut: {}", seen.screen);
 }
 
-/// Asks with a draft on standard input, the terminal being elsewhere; `None` where that cannot be arranged.
-fn with_draft(scene: &Scene, draft: &str) -> Option<Seen> {
-    if Command::new("setsid").arg("--version").output().is_err() {
-        println!("skipped: no setsid here");
-        return None;
-    }
+/// Asks with a draft on standard input, the terminal being elsewhere.
+fn with_draft(scene: &Scene, draft: &str) -> Seen {
     let _ = fs::remove_file(scene.at("state/declines.json"));
     scene.scratch.file("draft.json", draft, 0o600);
-    let from_file = |command: &mut Command| {
-        let words: Vec<_> = command.get_args().skip(1).map(ToOwned::to_owned).collect();
-        let mut shell = Command::new("setsid");
-        shell.args(["--ctty", "--wait", "/bin/sh", "-c", "\"$0\" \"$@\" <draft.json"]);
-        shell.arg(command.get_program()).args(words).current_dir(scene.at("")).env_clear();
-        shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
-        *command = shell;
-    };
-    Some(answer(&scene.scratch, Program::Broker, &["consent", "request", "--draft-stdin"], from_file, b"y\n"))
+    let from_file = |command: &mut Command| *command = scene.on_terminal(command, "\"$0\" \"$@\" <draft.json");
+    answer(&scene.scratch, Program::Broker, &["consent", "request", "--draft-stdin"], from_file, b"y\n")
 }
 
 fn draft(scene: &Scene) -> String {
-    let record = scene.record("ws");
-    let entry = &record.attachments()[0];
-    let list = |texts: &[String]| Value::Array(texts.iter().map(|text| text.as_str().into()).collect());
-    write::compact(&Value::object([
-        ("host_id", Value::from(HOST)),
-        ("workspace_root", scene.text("ws").into()),
-        ("asset_id", entry.asset.id.as_str().into()),
-        ("asset_version", entry.asset.version.as_str().into()),
-        ("asset_digest", entry.asset.digest.into()),
-        ("attachment_id", entry.id.as_str().into()),
-        ("role", entry.role.as_str().into()),
-        ("applies_to", list(&entry.scope.applies_to)),
-        ("does_not_apply_to", list(&entry.scope.does_not_apply_to)),
-        ("scope_digest", entry.scope_digest().into()),
-        ("processor", PROCESSOR.into()),
-        ("capsule_profile", "compact".into()),
-    ]))
-    .unwrap()
+    write::compact_object(&scene.draft("ws")).unwrap()
 }
 
 #[test]
 fn prompt_misrepresent() {
+    if !has_setsid() {
+        return;
+    }
     let scene = place("Review", "review");
     let honest = draft(&scene);
     for (from, to) in
         [("\"Review\"", "\"Nothing\""), ("[\"review\"]", "[\"nothing\"]"), ("golden:review", "golden:other")]
     {
         assert!(honest.contains(from), "{from}");
-        let Some(seen) = with_draft(&scene, &honest.replace(from, to)) else { return };
+        let seen = with_draft(&scene, &honest.replace(from, to));
         assert!(!seen.was_asked() && seen.exit == Exit::Status(2), "{}", seen.screen);
         assert!(seen.screen.contains("says something else than the workspace"), "{}", seen.screen);
     }
     assert!(!scene.at("state/consents").exists());
-    let seen = with_draft(&scene, &honest).unwrap();
+    let seen = with_draft(&scene, &honest);
     assert!(seen.was_asked() && seen.exit == Exit::Status(0), "the control: {}", seen.screen);
 }
 
 #[test]
 fn prompt_what_is_shown_is_signed() {
+    if !has_setsid() {
+        return;
+    }
     let scene = place("Review", "review");
     let honest = draft(&scene);
     let open = honest.strip_suffix('}').unwrap();
@@ -179,14 +157,17 @@ fn prompt_what_is_shown_is_signed() {
         format!("{open},\"processor\":\"Other\"}}"),
         format!("{open},\"more\":1}}"),
     ] {
-        let Some(seen) = with_draft(&scene, &bad) else { return };
+        let seen = with_draft(&scene, &bad);
         assert!(!seen.was_asked() && seen.exit == Exit::Status(2), "{}", seen.screen);
     }
     let seen = ask(&scene, PROCESSOR, b"y\n");
     let (shown, _) = seen.screen.rsplit_once("[y/N] ").unwrap();
     let stored = fs::read_dir(scene.at("state/consents")).unwrap().next().unwrap().unwrap().path();
     let document = parse(&fs::read(stored).unwrap()).unwrap();
-    let digest = Digest::of(format!("{shown}[y/N] ").as_bytes()).to_string();
+    // What stands above the heading tells where the record came from, and is no part of the question.
+    let (above, question) = shown.split_at(shown.find("A host asks").unwrap());
+    assert!(above.starts_with("  Origin       it came with the workspace"), "{above}");
+    let digest = Digest::of(format!("{question}[y/N] ").as_bytes()).to_string();
     assert_eq!(document.get("prompt_digest").and_then(Value::as_str), Some(digest.as_str()));
 }
 
@@ -194,8 +175,7 @@ fn prompt_what_is_shown_is_signed() {
 fn prompt_non_tty() {
     let scene = place("Review", "review");
     let cwd = scene.text("ws");
-    if Command::new("setsid").arg("--version").output().is_err() {
-        println!("skipped: no setsid here");
+    if !has_setsid() {
         return;
     }
     // No controlling terminal, and many answers on standard input.
@@ -205,12 +185,7 @@ fn prompt_non_tty() {
     assert_eq!(done.exit, Exit::Status(11), "{}", done.stderr_text());
     // A terminal of which this is a background process.
     let background = |command: &mut Command| {
-        let words: Vec<_> = command.get_args().skip(1).map(ToOwned::to_owned).collect();
-        let mut shell = Command::new("setsid");
-        shell.args(["--ctty", "--wait", "/bin/sh", "-c", "set -m; \"$0\" \"$@\" </dev/tty & wait $!"]);
-        shell.arg(command.get_program()).args(words).current_dir(scene.at("")).env_clear();
-        shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
-        *command = shell;
+        *command = scene.on_terminal(command, "set -m; \"$0\" \"$@\" </dev/tty & wait $!");
     };
     let seen = answer(&scene.scratch, Program::Broker, &words(&cwd, PROCESSOR), background, b"y\n");
     assert!(!seen.was_asked() && seen.exit == Exit::Status(11), "{}", seen.screen);

@@ -2,7 +2,7 @@
 //! remembers of it all.
 
 use crate::person::{Seen, answer};
-use crate::scene::{HOST, PROCESSOR, Reply, Scene, delivered, load};
+use crate::scene::{HOST, PROCESSOR, Reply, Scene, delivered, has_setsid, load};
 use crate::support::command::{Exit, Finished, Program, Server, run};
 use crate::support::documents::{at, parse};
 use crate::support::tree::tree;
@@ -241,27 +241,6 @@ fn an_attachment_that_changed_in_any_way_needs_a_new_approval() {
     }
 }
 
-fn draft(scene: &Scene) -> Object {
-    let record = scene.record("ws");
-    let entry = &record.attachments()[0];
-    let list = |texts: &[String]| Value::Array(texts.iter().map(|text| text.as_str().into()).collect());
-    let members = [
-        ("host_id", Value::from(HOST)),
-        ("workspace_root", scene.text("ws").into()),
-        ("asset_id", entry.asset.id.as_str().into()),
-        ("asset_version", entry.asset.version.as_str().into()),
-        ("asset_digest", entry.asset.digest.into()),
-        ("attachment_id", entry.id.as_str().into()),
-        ("role", entry.role.as_str().into()),
-        ("applies_to", list(&entry.scope.applies_to)),
-        ("does_not_apply_to", list(&entry.scope.does_not_apply_to)),
-        ("scope_digest", entry.scope_digest().into()),
-        ("processor", PROCESSOR.into()),
-        ("capsule_profile", "compact".into()),
-    ];
-    members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
-}
-
 /// Asks with a draft on standard input, the terminal being elsewhere.
 fn with_draft(scene: &Scene, bytes: &[u8], program: Program, extra: &[&str]) -> Seen {
     let _ = fs::remove_file(scene.at("state/declines.json"));
@@ -270,37 +249,20 @@ fn with_draft(scene: &Scene, bytes: &[u8], program: Program, extra: &[&str]) -> 
         Program::Broker => [&["consent", "request", "--draft-stdin"], extra].concat(),
         Program::Owner => [&["host-consent"], extra].concat(),
     };
-    // The first command of the line takes the terminal; the second one reads the draft.
     let from_file = |command: &mut Command| {
-        let exe = command.get_program().to_owned();
-        let mut words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-        words.remove(0);
-        let script = "\"$0\" \"$@\" <draft.json";
-        let mut shell = Command::new("setsid");
-        shell.args(["--ctty", "--wait", "/bin/sh", "-c", script]).arg(exe).args(words);
-        shell.current_dir(scene.at("")).env_clear();
-        shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
-        shell.env("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE", scene.consent_path());
-        *command = shell;
+        *command = scene.on_terminal(command, "\"$0\" \"$@\" <draft.json");
+        command.env("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE", scene.consent_path());
     };
     answer(&scene.scratch, program, &words, from_file, b"y\n")
 }
 
-fn is_without_setsid() -> bool {
-    let missing = Command::new("setsid").arg("--version").output().is_err();
-    if missing {
-        println!("skipped: no setsid here");
-    }
-    missing
-}
-
 #[test]
 fn a_draft_that_says_something_else_than_the_workspace_is_refused_and_nothing_is_shown() {
-    if is_without_setsid() {
+    if !has_setsid() {
         return;
     }
     let scene = asked();
-    let whole = draft(&scene);
+    let whole = scene.draft("ws");
     let bytes = |draft: &Object| write::compact_object(draft).unwrap().into_bytes();
     for program in [Program::Broker, Program::Owner] {
         let seen = with_draft(&scene, &bytes(&whole), program, &[]);
@@ -349,11 +311,11 @@ fn refused_unseen(scene: &Scene, seen: &Seen, field: &str) {
 
 #[test]
 fn a_draft_with_two_meanings_is_refused_and_nothing_is_shown() {
-    if is_without_setsid() {
+    if !has_setsid() {
         return;
     }
     let scene = asked();
-    let text = write::compact_object(&draft(&scene)).unwrap();
+    let text = write::compact_object(&scene.draft("ws")).unwrap();
     let open = text.strip_suffix('}').unwrap();
     for (label, bytes) in [
         ("a second document", format!("{text}{text}")),
@@ -573,4 +535,30 @@ fn the_delivered_document_says_under_which_consent_of_which_version() {
     );
     let digest = Digest::of(&fs::read(stored(&scene).pop().unwrap()).unwrap()).to_string();
     assert_eq!(bound.get("consent_digest").and_then(Value::as_str), Some(digest.as_str()));
+}
+
+#[test]
+fn a_draft_is_not_waited_for_at_a_terminal() {
+    let scene = asked();
+    for (program, words) in
+        [(Program::Owner, &["host-consent"][..]), (Program::Broker, &["consent", "request", "--draft-stdin"])]
+    {
+        let seen = answer(&scene.scratch, program, words, |_| {}, b"");
+        assert_eq!((seen.exit, seen.was_asked()), (Exit::Status(2), false), "{}", seen.screen);
+        assert!(seen.screen.starts_with("Error: [host_consent_draft_required] "), "{}", seen.screen);
+    }
+}
+
+#[test]
+fn a_consent_that_was_replaced_is_over_and_so_is_a_copy_of_it() {
+    let scene = asked();
+    allow(&scene, "ws", &[]);
+    let file = stored(&scene).pop().unwrap();
+    let old = fs::read(&file).unwrap();
+    allow(&scene, "ws", &["--expires-in", "1h"]);
+    let mut server = serve(&scene, "ws", &[]);
+    assert_eq!(load(&mut server, scene.at("ws")), delivered());
+    scene.scratch.file(&file, &old, 0o600);
+    assert_eq!(load(&mut server, scene.at("ws")), Reply::refused(INVALID));
+    assert!(rows(&scene).last().unwrap().contains("\"reason\":\"consent_taken_back\""));
 }

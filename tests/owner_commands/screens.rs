@@ -4,7 +4,7 @@
 //! difference before committing it.
 
 use crate::person::{Person, answer};
-use crate::scene::{HOST, PROCESSOR, Scene};
+use crate::scene::{HOST, PROCESSOR, Scene, has_setsid};
 use crate::support::command::{Exit, Program, run};
 use crate::support::package;
 use crate::support::tree::tree;
@@ -42,12 +42,18 @@ fn screen(scene: &Scene, processor: &str, extra: &[&str]) -> String {
     format!("{}[y/N] \n", question.replace(&cwd, "<workspace>"))
 }
 
-fn assert_screen(name: &str, shown: &str) {
+/// The screen that is kept under this name.
+fn kept(name: &str, shown: &str) -> String {
     let path = package().join(format!("tests/owner_commands/screens/{name}.txt"));
     if std::env::var_os("UPDATE_SCREENS").is_some_and(|value| value == "1") {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, shown).unwrap();
     }
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+fn assert_screen(name: &str, shown: &str) {
+    let kept = kept(name, shown);
     let rows: Vec<&str> = shown.trim_end_matches('\n').split('\n').collect();
     assert!(rows.len() <= 24, "{name}: {} rows", rows.len());
     let last = &rows[rows.len().saturating_sub(12)..];
@@ -57,7 +63,7 @@ fn assert_screen(name: &str, shown: &str) {
     }
     let harmless = |character: char| character == '\n' || !kdna_broker::foundation::text::is_deceptive(character);
     assert!(shown.chars().all(harmless), "{name}: {shown:?}");
-    assert_eq!(shown, fs::read_to_string(&path).unwrap_or_default(), "{name}");
+    assert_eq!(shown, kept, "{name}");
 }
 
 #[test]
@@ -143,6 +149,9 @@ fn a_window_too_small_for_the_decision_is_not_asked_in_and_a_small_one_is() {
         let shown = lines[lines.len().saturating_sub(usize::from(window.0))..].join("\n");
         assert!(shown.contains(&format!("  Host         {HOST}")), "{window:?}\n{shown}");
         assert!(shown.contains("  Destination  "), "{window:?}\n{shown}");
+        if window == (10, 40) {
+            assert_eq!(format!("{shown}[y/N] \n"), kept("small", &format!("{shown}[y/N] \n")));
+        }
     }
 }
 
@@ -181,21 +190,14 @@ fn whatever_ends_the_question_the_terminal_has_its_settings_back_and_nothing_is_
 #[test]
 fn nobody_is_asked_from_the_background() {
     let scene = with_record("Review", &["review the pull request"]);
-    if Command::new("setsid").arg("--version").output().is_err() {
-        println!("skipped: no setsid here");
+    if !has_setsid() {
         return;
     }
     let cwd = scene.text("ws");
     let arguments = arguments(&cwd, PROCESSOR);
     // A shell with job control puts the command into a group of its own, which is not the terminal's.
     let background = |command: &mut Command| {
-        let script = "set -m; \"$0\" \"$@\" </dev/tty & wait $!";
-        let words: Vec<_> = command.get_args().skip(1).map(ToOwned::to_owned).collect();
-        let mut shell = Command::new("setsid");
-        shell.args(["--ctty", "--wait", "/bin/sh", "-c", script]).arg(command.get_program()).args(words);
-        shell.current_dir(scene.at("")).env_clear();
-        shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
-        *command = shell;
+        *command = scene.on_terminal(command, "set -m; \"$0\" \"$@\" </dev/tty & wait $!");
     };
     let seen = answer(&scene.scratch, Program::Broker, &arguments, background, b"y\n");
     assert_eq!((seen.exit, seen.was_asked()), (Exit::Status(11), false), "{}", seen.screen);
@@ -232,11 +234,7 @@ fn adopting_is_this_screen() {
     assert_eq!((seen.exit, seen.was_asked()), (Exit::Status(10), true), "{}", seen.screen);
     let (question, _) = seen.screen.split_once("[y/N] ").unwrap();
     let shown = format!("{}[y/N] \n", question.replace(&cwd, "<workspace>"));
-    let path = package().join("tests/owner_commands/screens/adopt.txt");
-    if std::env::var_os("UPDATE_SCREENS").is_some_and(|value| value == "1") {
-        fs::write(&path, &shown).unwrap();
-    }
-    assert_eq!(shown, fs::read_to_string(path).unwrap_or_default());
+    assert_eq!(shown, kept("adopt", &shown));
     let done = run(scene.scratch.command(Program::Broker, ["help"]), None);
     assert!(done.stdout_text().contains("\n  adopt "));
 }

@@ -2,6 +2,7 @@
 //! this product answers otherwise on purpose is listed here with its reason.
 
 use crate::person::Person;
+use crate::scene::has_setsid;
 use crate::support::command::Exit;
 use crate::support::documents::parse;
 use crate::support::golden::{Case, Stage};
@@ -63,8 +64,7 @@ fn run(case: &Case, stage: &Stage<'_>, typed: &str) -> (Exit, String, String) {
 #[test]
 fn recorded_replies_that_a_person_types_hold_or_differ_for_a_reason() {
     let Some(folder) = shared().map(|shared| shared.join("golden/cases")) else { return };
-    if Command::new("setsid").arg("--version").output().is_err() {
-        println!("skipped: no setsid here");
+    if !has_setsid() {
         return;
     }
     let otherwise = |id: &str| OTHERWISE.iter().find(|(other, ..)| *other == id).map(|(_, instead, _)| instead);
