@@ -211,17 +211,17 @@ fn nobody_is_asked_for_what_the_policy_forbids_and_an_end_is_the_latest_that_it_
         (ApprovalRequest { host_id: "other", ..base.clone() }, Reason::PolicyHostForbidden),
         (ApprovalRequest { processor: "Other", ..base.clone() }, Reason::PolicyProcessorForbidden),
     ] {
-        assert_eq!(settle(&system, &delegate, &request, &place).unwrap_err().reason(), reason);
+        assert_eq!(settle(&system, &delegate, &request, &place, false).unwrap_err().reason(), reason);
     }
     for request in [
         ApprovalRequest { lifetime: Some(lifetime("3h").unwrap()), ..base.clone() },
         ApprovalRequest { schema: Schema::Plain, ..base.clone() },
     ] {
-        assert_eq!(settle(&system, &delegate, &request, &place).unwrap_err().reason(), Reason::PolicyConsentAge);
+        assert_eq!(settle(&system, &delegate, &request, &place, false).unwrap_err().reason(), Reason::PolicyConsentAge);
     }
     assert_eq!(asked(&system), 0);
     assert!(matches!(check(&system, &base, &place), Ok(Validity::Needed(_))));
-    let settled = settle(&system, &delegate, &base, &place).unwrap();
+    let settled = settle(&system, &delegate, &base, &place, false).unwrap().1;
     let Settled::Asked(Approval::Allowed { consent, file, .. }) = settled else { panic!("{settled:?}") };
     let end = system.now().milliseconds() + 7_200_000;
     match check(&system, &base, &place).unwrap() {
@@ -231,7 +231,7 @@ fn nobody_is_asked_for_what_the_policy_forbids_and_an_end_is_the_latest_that_it_
         }
         other @ Validity::Needed(_) => panic!("{other:?}"),
     }
-    assert!(matches!(settle(&system, &delegate, &base, &place), Ok(Settled::Valid { .. })));
+    assert!(matches!(settle(&system, &delegate, &base, &place, false), Ok((_, Settled::Valid { .. }))));
     assert_eq!(asked(&system), 1, "once; what holds is not asked for again");
     let settings = Settings { consent_file: None, consent_directory: Some("/state/consents".into()), ..settings() };
     let server = Broker::start(system.clone(), settings, Delegate::embedded()).unwrap();
