@@ -172,3 +172,27 @@ fn a_session_within_a_session_is_refused() {
     assert!(fs::read_to_string(stage.path("said")).unwrap().contains("launch_failed"));
     assert!(!stage.path("started").exists());
 }
+
+#[test]
+fn in_a_hosts_session_nobody_is_asked_for_more_and_nothing_is_adopted() {
+    let stage = Stage::allowed(PUBLIC);
+    let before = fs::read(stage.scratch.state().join("attachment-ledger.json")).unwrap();
+    let script = "unset KDNA_MCP_HOST_PROCESSING_CONSENT_FILE; \
+                  \"$BROKER\" consent request --host other-host --processor Elsewhere --cwd ws >/dev/null 2>asked; \
+                  echo $? >code; rm \"$KDNA_BROKER_STATE_DIR/attachment-ledger.json\"; \
+                  \"$BROKER\" adopt --cwd ws >/dev/null 2>adopting";
+    let mut person = stage.sit_down(&[], script);
+    assert!(!person.is_asked(), "nobody is asked");
+    let seen = person.finish();
+    let said = fs::read_to_string(stage.path("asked")).unwrap();
+    assert!(said.starts_with("Error: [host_consent_confirmation_unavailable] "), "{said} {}", seen.screen);
+    assert!(said.contains("no agent host controls"), "{said}");
+    assert_eq!(fs::read_to_string(stage.path("code")).unwrap(), "2\n");
+    assert!(fs::read_to_string(stage.path("adopting")).unwrap().contains("no agent host controls"));
+    assert_eq!(consents(&stage).len(), 1, "only what was there");
+    assert!(!before.is_empty() && !stage.scratch.state().join("attachment-ledger.json").exists());
+    let rows = fs::read_to_string(stage.scratch.state().join("journal/journal-000001.jsonl")).unwrap();
+    let refused: Vec<&str> = rows.lines().filter(|row| row.contains("\"reason\":\"consent_asked_by_host\"")).collect();
+    assert_eq!(refused.len(), 2, "{rows}");
+    assert!(refused.iter().all(|row| row.contains("\"kdna-broker\"") || row.contains("\"exe\"")), "{refused:?}");
+}
