@@ -39,9 +39,11 @@ fn coordinates(root: &AbsolutePath) -> Coordinates<'_> {
     Coordinates {
         host_id: HOST,
         host_root: root,
+        workspace_root: root,
         asset_digest: Digest::of(b"asset"),
         attachment_id: ATTACHMENT,
         scope_digest: Digest::of(b"scope"),
+        entry_digest: Digest::of(b"entry"),
         profile: "compact",
     }
 }
@@ -95,7 +97,9 @@ fn every_coordinate_changed_alone_gives_a_reason_of_its_own() {
         (edited(HOST, "other-host"), Reason::ConsentForOtherHost),
         (edited(&of_root_path("/srv/w").to_string(), &other), Reason::ConsentForOtherRoot),
         (edited(&Digest::of(b"asset").to_string(), &other), Reason::ConsentForOtherAsset),
-        (edited(ATTACHMENT, "att_000000000000000000000002"), Reason::ConsentForOtherUse),
+        (edited(ATTACHMENT, "att_000000000000000000000002"), Reason::ConsentForOtherAttachment),
+        (edited(&Digest::of(b"scope").to_string(), &other), Reason::ConsentForOtherScope),
+        (edited("workspace_attachment", "something_else"), Reason::ConsentForOtherUse),
         (edited("\"compact\"", "\"full\""), Reason::ConsentForOtherProfile),
         (edited("\"0.1.0\"", "\"0.3.0\""), Reason::ConsentVersionUnknown),
         (edited(NONCE, "AA112233445566778899aabbccddeeff"), Reason::ConsentNonceInvalid),
@@ -109,7 +113,6 @@ fn every_coordinate_changed_alone_gives_a_reason_of_its_own() {
         assert_eq!(reason(&bytes), expected);
         assert!(seen.insert(expected), "{expected} is shared");
     }
-    assert_eq!(reason(&edited(&Digest::of(b"scope").to_string(), &other)), Reason::ConsentForOtherUse);
     let no_object =
         edited("{\n    \"kind\": \"named_remote\",\n    \"processor\": \"Example Inference Ltd\"\n  }", "[]");
     assert_eq!(reason(&no_object), Reason::ConsentBoundaryInvalid);
@@ -124,8 +127,8 @@ fn the_same_consent_is_refused_for_every_other_load() {
         (Coordinates { host_id: "other", ..base }, Reason::ConsentForOtherHost),
         (Coordinates { host_root: &below, ..base }, Reason::ConsentForOtherRoot),
         (Coordinates { asset_digest: Digest::of(b"x"), ..base }, Reason::ConsentForOtherAsset),
-        (Coordinates { attachment_id: "att_00000000000000000000000f", ..base }, Reason::ConsentForOtherUse),
-        (Coordinates { scope_digest: Digest::of(b"x"), ..base }, Reason::ConsentForOtherUse),
+        (Coordinates { attachment_id: "att_00000000000000000000000f", ..base }, Reason::ConsentForOtherAttachment),
+        (Coordinates { scope_digest: Digest::of(b"x"), ..base }, Reason::ConsentForOtherScope),
         (Coordinates { profile: "index", ..base }, Reason::ConsentForOtherProfile),
         (Coordinates { host_id: "Bad Host!", ..base }, Reason::HostIdInvalid),
     ] {
@@ -402,7 +405,8 @@ const RECORDED: [(&str, Option<Reason>); 21] = [
     ("nonce-upper", Some(Reason::ConsentNonceInvalid)),
     ("null", Some(Reason::ConsentFieldsWrong)),
     ("profile", Some(Reason::ConsentForOtherProfile)),
-    ("schema", Some(Reason::ConsentVersionUnknown)),
+    // It calls itself 0.2.0, a version that is known here, and has not its members.
+    ("schema", Some(Reason::ConsentFieldsWrong)),
     ("workspace", Some(Reason::ConsentForOtherRoot)),
     ("badjson", Some(Reason::ConsentNotJson)),
     ("16385", Some(Reason::ConsentNotPrivate)),
@@ -443,9 +447,11 @@ fn recorded_consents_are_judged_as_recorded() {
         let coordinates = Coordinates {
             host_id: &host_id,
             host_root: &root,
+            workspace_root: &root,
             asset_digest: digest("0ce68818faeac40a1a50be6205ee5b303e99adb558118d56d12ac5bdb76caecb"),
             attachment_id: ATTACHMENT,
             scope_digest: digest("3476d14f3fdd755a22d42290addd2d03ee38259d59e443d14170314d9eb87fc2"),
+            entry_digest: Digest::of(b"not bound by 0.1.0"),
             profile: "compact",
         };
         let judged = Consent::read(&bytes).and_then(|consent| ConsentLease::judge(consent, &coordinates));

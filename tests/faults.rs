@@ -12,6 +12,8 @@
     reason = "a test that cannot be arranged must stop, and says why"
 )]
 
+#[path = "faults/bindings.rs"]
+mod bindings;
 #[path = "faults/children.rs"]
 mod children;
 #[path = "faults/documents.rs"]
@@ -24,8 +26,16 @@ mod journal;
 mod limits;
 #[path = "faults/paths.rs"]
 mod paths;
+#[path = "owner_commands/person.rs"]
+mod person;
+#[path = "faults/prompts.rs"]
+mod prompts;
 #[path = "faults/races.rs"]
 mod races;
+#[path = "faults/rotations.rs"]
+mod rotations;
+#[path = "owner_commands/scene.rs"]
+mod scene;
 #[path = "faults/secrets.rs"]
 mod secrets;
 #[path = "support/broker.rs"]
@@ -53,8 +63,22 @@ fn in_a_process_of_its_own(name: &str) {
 }
 
 /// Kinds of recipes that must be tried here, each in its own test.
-const TRIED: [&str; 11] =
-    ["path", "file", "race", "process", "env", "json", "durability", "audit", "limits", "secret", "child"];
+const TRIED: [&str; 14] = [
+    "path",
+    "file",
+    "race",
+    "process",
+    "env",
+    "json",
+    "durability",
+    "audit",
+    "limits",
+    "secret",
+    "child",
+    "prompt",
+    "binding",
+    "order",
+];
 
 #[test]
 fn every_recipe_of_these_kinds_is_a_test_here_or_does_not_apply() {
@@ -70,7 +94,7 @@ fn every_recipe_of_these_kinds_is_a_test_here_or_does_not_apply() {
         let recipe = parse(line.as_bytes()).unwrap();
         let text = |key: &str| recipe.get(key).and_then(Value::as_str).unwrap().to_owned();
         let (id, kind) = (text("id"), text("kind"));
-        let by_name = ["path-", "file-", "child-", "dur-", "audit-", "secret-", "json-"];
+        let by_name = ["path-", "file-", "child-", "dur-", "audit-", "secret-", "json-", "prompt-", "bind-"];
         if !TRIED.contains(&kind.as_str()) && !by_name.iter().any(|start| id.starts_with(start)) {
             continue;
         }

@@ -7,9 +7,10 @@
 #[path = "support/broker.rs"]
 mod support;
 
+use kdna_broker::broker::Broker;
 use kdna_broker::broker::checks::{Checks, StepKind, WINDOWS};
-use kdna_broker::broker::{Broker, Profile};
 use kdna_broker::delegate::Delegate;
+use kdna_broker::foundation::digest::Digest;
 use kdna_broker::foundation::refusal::{Code, Reason, Refusal, Stage};
 use kdna_broker::system::sim::{CallEvent, HookAction, SimSystem, World};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +22,7 @@ use support::*;
 struct Mutation {
     name: &'static str,
     coordinate: &'static str,
+    code: Code,
     apply: fn(&mut World),
 }
 
@@ -29,10 +31,16 @@ fn other_scope() -> Vec<u8> {
 }
 
 const MUTATIONS: &[Mutation] = &[
-    Mutation { name: "root moved away", coordinate: "root", apply: |world| world.rename("/w/app", "/w/old").unwrap() },
+    Mutation {
+        name: "root moved away",
+        coordinate: "root",
+        code: Code::HostWorkspaceRootChanged,
+        apply: |world| world.rename("/w/app", "/w/old").unwrap(),
+    },
     Mutation {
         name: "root replaced by another directory",
         coordinate: "root",
+        code: Code::HostWorkspaceRootChanged,
         apply: |world| {
             world.rename("/w/app", "/w/old").unwrap();
             world.directory("/w/app", 0o755).unwrap();
@@ -41,6 +49,7 @@ const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "root replaced by a link to itself",
         coordinate: "root",
+        code: Code::HostWorkspaceRootChanged,
         apply: |world| {
             world.rename("/w/app", "/w/old").unwrap();
             world.link("/w/app", "/w/old").unwrap();
@@ -49,20 +58,28 @@ const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "scope changed in place",
         coordinate: "record",
+        code: Code::WorkspaceBindingChanged,
         apply: |world| world.set_content(RECORD_PATH, &other_scope()).unwrap(),
     },
     Mutation {
         name: "record replaced by another file",
         coordinate: "record",
+        code: Code::WorkspaceBindingChanged,
         apply: |world| {
             world.remove(RECORD_PATH).unwrap();
             world.file(RECORD_PATH, 0o600, &other_scope()).unwrap();
         },
     },
-    Mutation { name: "record removed", coordinate: "record", apply: |world| world.remove(RECORD_PATH).unwrap() },
+    Mutation {
+        name: "record removed",
+        coordinate: "record",
+        code: Code::WorkspaceBindingChanged,
+        apply: |world| world.remove(RECORD_PATH).unwrap(),
+    },
     Mutation {
         name: "record behind a link",
         coordinate: "record",
+        code: Code::WorkspaceBindingChanged,
         apply: |world| {
             world.rename(RECORD_PATH, "/w/app/.kdna/moved.json").unwrap();
             world.link(RECORD_PATH, "/w/app/.kdna/moved.json").unwrap();
@@ -71,11 +88,13 @@ const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "snapshot changed in place",
         coordinate: "snapshot",
+        code: Code::WorkspaceBindingChanged,
         apply: |world| world.set_content(&snapshot_path(), OTHER_ASSET).unwrap(),
     },
     Mutation {
         name: "snapshot replaced by another file of the same bytes",
         coordinate: "snapshot",
+        code: Code::WorkspaceBindingChanged,
         apply: |world| {
             world.remove(&snapshot_path()).unwrap();
             world.file(&snapshot_path(), 0o600, ASSET).unwrap();
@@ -84,27 +103,37 @@ const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "snapshot removed",
         coordinate: "snapshot",
+        code: Code::WorkspaceBindingChanged,
         apply: |world| world.remove(&snapshot_path()).unwrap(),
     },
     Mutation {
         name: "consent replaced by another valid one",
         coordinate: "consent",
-        apply: |world| world.set_content(CONSENT_PATH, &consent('b', Profile::Compact)).unwrap(),
+        code: Code::HostProcessingConsentInvalid,
+        apply: |world| world.set_content(CONSENT_PATH, &timed_consent('b', &timed())).unwrap(),
     },
-    Mutation { name: "consent revoked", coordinate: "consent", apply: |world| world.remove(CONSENT_PATH).unwrap() },
+    Mutation {
+        name: "consent revoked",
+        coordinate: "consent",
+        code: Code::HostProcessingConsentInvalid,
+        apply: |world| world.remove(CONSENT_PATH).unwrap(),
+    },
     Mutation {
         name: "consent opened to others",
         coordinate: "consent",
+        code: Code::HostProcessingConsentInvalid,
         apply: |world| world.set_mode(CONSENT_PATH, 0o644).unwrap(),
     },
     Mutation {
         name: "consent given a second name",
         coordinate: "consent",
+        code: Code::HostProcessingConsentInvalid,
         apply: |world| world.hard_link(CONSENT_PATH, "/home/person/copy").unwrap(),
     },
     Mutation {
         name: "consent directory replaced by a copy",
         coordinate: "consent-directory",
+        code: Code::HostProcessingConsentInvalid,
         apply: |world| {
             let bytes = world.content_of(CONSENT_PATH).unwrap();
             world.rename("/private", "/private.old").unwrap();
@@ -116,7 +145,83 @@ const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "consent directory opened to others",
         coordinate: "consent-directory",
+        code: Code::HostProcessingConsentInvalid,
         apply: |world| world.set_mode("/private", 0o755).unwrap(),
+    },
+    Mutation {
+        name: "the consent's end",
+        coordinate: "time",
+        code: Code::ConsentExpired,
+        apply: |world| world.set_now(after(3600)),
+    },
+    Mutation {
+        name: "the clock set back",
+        coordinate: "time",
+        code: Code::ClockWentBack,
+        apply: |world| world.set_now(after(-3600)),
+    },
+    Mutation {
+        name: "the policy forbids the host",
+        coordinate: "policy",
+        code: Code::PolicyForbids,
+        apply: |world| world.set_content(POLICY_PATH, POLICY.replace("golden-host", "other").as_bytes()).unwrap(),
+    },
+    Mutation {
+        name: "the policy revokes the consent",
+        coordinate: "policy",
+        code: Code::PolicyForbids,
+        apply: |world| {
+            let revoked = format!("\"revoked_consents\":[\"{}\"]", Digest::of(&timed_consent('a', &timed())));
+            world.set_content(POLICY_PATH, POLICY.replace("\"revoked_consents\":[]", &revoked).as_bytes()).unwrap();
+        },
+    },
+    Mutation {
+        name: "the policy cannot be understood",
+        coordinate: "policy",
+        code: Code::PolicyForbids,
+        apply: |world| world.set_content(POLICY_PATH, b"{}").unwrap(),
+    },
+    Mutation {
+        name: "the policy can be written by others",
+        coordinate: "policy",
+        code: Code::PolicyForbids,
+        apply: |world| world.set_mode(POLICY_PATH, 0o666).unwrap(),
+    },
+    Mutation {
+        name: "the ledger forgets",
+        coordinate: "ledger",
+        code: Code::AttachmentNotApprovedHere,
+        apply: |world| world.remove(LEDGER_PATH).unwrap(),
+    },
+    Mutation {
+        name: "the ledger says another entry",
+        coordinate: "ledger",
+        code: Code::AttachmentNotApprovedHere,
+        apply: |world| world.set_content(LEDGER_PATH, ledger(Digest::of(b"x"), None, &[]).as_bytes()).unwrap(),
+    },
+    Mutation {
+        name: "the ledger is opened to others",
+        coordinate: "ledger",
+        code: Code::AttachmentNotApprovedHere,
+        apply: |world| world.set_mode(LEDGER_PATH, 0o640).unwrap(),
+    },
+    Mutation {
+        name: "the consent is taken back in the ledger",
+        coordinate: "ledger",
+        code: Code::HostProcessingConsentInvalid,
+        apply: |world| {
+            let revoked = ledger(timed().entry_digest, None, &[Digest::of(&timed_consent('a', &timed()))]);
+            world.set_content(LEDGER_PATH, revoked.as_bytes()).unwrap();
+        },
+    },
+    Mutation {
+        name: "the attachment was changed and changed back",
+        coordinate: "ledger",
+        code: Code::HostProcessingConsentInvalid,
+        apply: |world| {
+            let changed = ledger(timed().entry_digest, Some(after(1)), &[]);
+            world.set_content(LEDGER_PATH, changed.as_bytes()).unwrap();
+        },
     },
 ];
 
@@ -150,7 +255,7 @@ struct Ran {
 }
 
 fn run(delegate: Delegate<SimSystem>, at: Option<(Stage, Mutation)>, skip: Option<Stage>) -> Ran {
-    let system = system();
+    let system = full_system();
     let (fired, entered) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
     let probe = Probe { system: system.clone(), at, skip, fired: fired.clone(), entered: entered.clone() };
     let broker = broker(&system, delegate, Some(Box::new(probe)));
@@ -205,18 +310,10 @@ fn a_change_of_any_coordinate_at_any_step_of_its_window_delivers_nothing() {
 
 #[test]
 fn the_code_names_the_coordinate_that_changed() {
-    let expected = [
-        ("root", Stage::RootAgain, Code::HostWorkspaceRootChanged),
-        ("record", Stage::BindingAgain, Code::WorkspaceBindingChanged),
-        ("snapshot", Stage::SnapshotAgain, Code::WorkspaceBindingChanged),
-        ("consent", Stage::ConsentAgain, Code::HostProcessingConsentInvalid),
-        ("consent-directory", Stage::ConsentAgain, Code::HostProcessingConsentInvalid),
-    ];
     for mutation in MUTATIONS {
-        let (_, stage, code) = expected.iter().find(|(coordinate, _, _)| *coordinate == mutation.coordinate).unwrap();
-        let refusal = run(Delegate::embedded(), Some((*stage, *mutation)), None).outcome.unwrap_err();
-        assert_eq!(refusal.code(), *code, "{}", mutation.name);
-        assert_eq!(refusal.stage(), *stage, "{}", mutation.name);
+        let stage = WINDOWS.iter().find(|window| window.coordinate == mutation.coordinate).unwrap().last;
+        let refusal = run(Delegate::embedded(), Some((stage, *mutation)), None).outcome.unwrap_err();
+        assert_eq!((refusal.code(), refusal.stage()), (mutation.code, stage), "{}", mutation.name);
     }
 }
 
@@ -230,28 +327,40 @@ fn touching(log: &[CallEvent], coordinate: &str) -> Vec<u64> {
             |event| event.at.contains("sha256-") && !event.in_child && event.call.as_str() == "open_file_beneath"
         }
         "consent" => |event| event.at.ends_with("consent.json") && event.call.as_str() == "open_file_in",
+        "policy" => |event| event.at == POLICY_PATH && event.call.as_str() == "open_file_in",
+        "ledger" => |event| event.at == LEDGER_PATH && event.call.as_str() == "open_file_in",
+        "time" => |event| event.call.as_str() == "now",
         _ => |event| event.at == "/private" && event.call.as_str() == "look",
     };
-    log.iter().filter(|event| about(event)).map(|event| event.number).collect()
+    let mut found: Vec<u64> = log.iter().filter(|event| about(event)).map(|event| event.number).collect();
+    if coordinate == "time" {
+        // The last two looks at the clock are for the age that the policy allows, and for the journal's row.
+        found.truncate(found.len() - 2);
+    }
+    found
 }
 
 #[test]
 fn a_change_before_any_single_call_between_first_and_last_look_delivers_nothing() {
     let mut tried = 0;
     for (shape, delegate) in SHAPES {
-        let control = system();
+        let control = full_system();
         let server = broker(&control, delegate(), None);
         control.clear_log();
         assert!(delivered(&load(&server)));
         let log = control.log();
         for mutation in MUTATIONS {
+            // How the runtime gets its bytes makes no difference to these.
+            if shape == "path-bound" && ["time", "policy", "ledger"].contains(&mutation.coordinate) {
+                continue;
+            }
             let touched = touching(&log, mutation.coordinate);
             // After the first look at it has ended, and before the last one begins.
             // A coordinate is acquired when it has been read: four calls after it was taken hold of.
             let (first, last) = (touched[0] + 4, *touched.last().unwrap());
             assert!(last > first, "{shape}: {} is looked at only once", mutation.coordinate);
             for number in first..=last {
-                let system = system();
+                let system = full_system();
                 let server = broker(&system, delegate(), None);
                 system.clear_log();
                 let fired = Arc::new(AtomicUsize::new(0));
@@ -277,7 +386,7 @@ fn a_change_before_any_single_call_between_first_and_last_look_delivers_nothing(
 #[test]
 fn swapping_the_snapshot_only_while_the_load_child_runs_delivers_nothing() {
     for (shape, delegate) in SHAPES {
-        let system = system();
+        let system = full_system();
         let server = broker(&system, delegate(), None);
         system.arrange(|world| world.file("/w/app/.kdna/assets/evil", 0o600, OTHER_ASSET)).unwrap();
         let runs = Arc::new(AtomicUsize::new(0));
@@ -308,11 +417,15 @@ fn swapping_the_snapshot_only_while_the_load_child_runs_delivers_nothing() {
 /// For each check, a change that only this check stands against: enforced it refuses, skipped it delivers.
 #[test]
 fn every_check_after_the_load_bites_by_itself() {
-    let cases: [(Stage, &str); 4] = [
+    let cases: [(Stage, &str); 8] = [
         (Stage::RootAgain, "root moved away"),
         (Stage::BindingAgain, "record removed"),
         (Stage::SnapshotAgain, "snapshot removed"),
         (Stage::ConsentAgain, "consent revoked"),
+        (Stage::ConsentAgain, "the consent's end"),
+        (Stage::ConsentAgain, "the policy forbids the host"),
+        (Stage::ConsentAgain, "the ledger forgets"),
+        (Stage::ConsentAgain, "the attachment was changed and changed back"),
     ];
     for (stage, name) in cases {
         let mutation = MUTATIONS.iter().find(|mutation| mutation.name == name).unwrap();
@@ -328,7 +441,7 @@ fn every_check_after_the_load_bites_by_itself() {
 #[test]
 fn a_capsule_of_another_asset_is_refused_by_its_own_digest() {
     for skip in [None, Some(Stage::CapsuleIdentity)] {
-        let system = system();
+        let system = full_system();
         let (fired, entered) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
         let probe = Probe { system: system.clone(), at: None, skip, fired, entered };
         let server = broker(&system, Delegate::embedded(), Some(Box::new(probe)));
@@ -356,25 +469,24 @@ fn check_steps_are_exactly_those_that_only_say_yes() {
 /// Consent is replaced between two loads of one session: both deliver, each under its own digest.
 #[test]
 fn consent_rotates_without_a_restart() {
-    use kdna_broker::foundation::digest::Digest;
-    let system = system();
+    let system = full_system();
     let server = broker(&system, Delegate::embedded(), None);
     let first = load(&server).unwrap();
-    assert!(first.contains(&Digest::of(&consent('a', Profile::Compact)).to_string()));
+    assert!(first.contains(&Digest::of(&timed_consent('a', &timed())).to_string()));
     system.arrange(|world| {
-        world.file("/private/next", 0o600, &consent('b', Profile::Compact)).unwrap();
+        world.file("/private/next", 0o600, &timed_consent('b', &timed())).unwrap();
         world.remove(CONSENT_PATH).unwrap();
         world.rename("/private/next", CONSENT_PATH).unwrap();
     });
     let second = load(&server).unwrap();
-    assert!(second.contains(&Digest::of(&consent('b', Profile::Compact)).to_string()));
+    assert!(second.contains(&Digest::of(&timed_consent('b', &timed())).to_string()));
     assert!(delivered(&Ok(first)) && delivered(&Ok(second)));
 }
 
 /// Before consent is valid nothing but the record is read by the broker itself, and no load child runs.
 #[test]
 fn without_consent_the_broker_reads_only_the_record() {
-    let system = system();
+    let system = full_system();
     system.arrange(|world| world.remove(CONSENT_PATH)).unwrap();
     let server = broker(&system, Delegate::embedded(), None);
     system.clear_log();

@@ -13,10 +13,18 @@
 mod asking;
 #[path = "owner_commands/attaching.rs"]
 mod attaching;
+#[path = "owner_commands/deciding.rs"]
+mod deciding;
+#[path = "owner_commands/keeping.rs"]
+mod keeping;
 #[path = "owner_commands/person.rs"]
 mod person;
 #[path = "owner_commands/recorded.rs"]
 mod recorded;
 #[path = "owner_commands/scene.rs"]
 mod scene;
+#[path = "owner_commands/screens.rs"]
+mod screens;
 mod support;
+#[path = "owner_commands/typed.rs"]
+mod typed;

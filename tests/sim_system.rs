@@ -143,6 +143,7 @@ fn every_call<S: System>(system: &S) {
     let _ = (system.link(&root, "f", "l"), system.rename(&root, "f", "g"), system.remove(&root, "l"));
     let _ = (system.link_across(&root, "g", &root, "h"), system.remove_directory(&root, "d"));
     let _ = (system.list(&root), system.ask("Allow?"), system.random(&mut [0; 4]));
+    let _ = (system.window(), system.ancestors());
     let cancel = Cancel::new();
     let _ = system.run(&ChildOrder {
         program: Program::Embedded,

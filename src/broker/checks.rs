@@ -3,7 +3,7 @@
 //! journal names its stages, and simulations sabotage one entry at a time to see that it bites.
 
 use crate::broker::load::{Flow, Load};
-use crate::broker::{Broker, load};
+use crate::broker::{Broker, authority, load};
 use crate::foundation::refusal::{Refusal, Stage};
 use crate::system::System;
 
@@ -58,12 +58,15 @@ pub struct Window {
 }
 
 /// The windows of all coordinates.
-pub const WINDOWS: [Window; 5] = [
+pub const WINDOWS: [Window; 8] = [
     Window { coordinate: "root", first: Stage::Root, last: Stage::RootAgain },
     Window { coordinate: "record", first: Stage::RecordSearch, last: Stage::BindingAgain },
     Window { coordinate: "snapshot", first: Stage::SnapshotSeal, last: Stage::SnapshotAgain },
     Window { coordinate: "consent", first: Stage::ConsentRead, last: Stage::ConsentAgain },
     Window { coordinate: "consent-directory", first: Stage::ConsentRead, last: Stage::ConsentAgain },
+    Window { coordinate: "time", first: Stage::ConsentTime, last: Stage::ConsentAgain },
+    Window { coordinate: "policy", first: Stage::ManagedPolicy, last: Stage::ConsentAgain },
+    Window { coordinate: "ledger", first: Stage::Ledger, last: Stage::ConsentAgain },
 ];
 
 use StepKind::{Acquire, Check};
@@ -80,11 +83,8 @@ const fn step<S: System>(
 impl<S: System> Broker<S> {
     /// The sequence of a load. `workspace-resolve` takes the steps marked so, in the same order.
     ///
-    /// The stages `ledger`, `consent-time` and `policy-allows` have no row yet: the documents that they judge
-    /// (approval ledger, consent 0.2.0, managed policy) do not exist yet. A managed policy that is
-    /// there all the same is refused in `managed-policy`, never ignored. `arguments` is judged before (floor 6), and
-    /// `resolver-contract` is named by refusals of the step `resolve`.
-    pub const SEQUENCE: [Step<S>; 28] = [
+    /// `arguments` is judged before (floor 6), and `resolver-contract` is named by refusals of the step `resolve`.
+    pub const SEQUENCE: [Step<S>; 31] = [
         step(Stage::Cwd, Acquire, true, load::cwd),
         step(Stage::Root, Check, true, load::root),
         step(Stage::Containment, Acquire, true, load::containment),
@@ -92,15 +92,18 @@ impl<S: System> Broker<S> {
         step(Stage::HomeGuard, Check, true, load::home_guard),
         step(Stage::TaskText, Check, true, load::task_text),
         step(Stage::JournalOpen, Acquire, false, load::journal_open),
-        step(Stage::ManagedPolicy, Check, false, load::managed_policy),
+        step(Stage::ManagedPolicy, Acquire, false, load::managed_policy),
         step(Stage::Resolve, Acquire, true, load::resolve),
         step(Stage::ResolutionBinding, Acquire, true, load::resolution_binding),
+        step(Stage::Ledger, Check, false, authority::ledger),
         step(Stage::Selection, Check, false, load::selection),
         step(Stage::AuthorizationSource, Acquire, false, load::authorization_source),
         step(Stage::ConsentRead, Acquire, false, load::consent_read),
         step(Stage::ConsentShape, Acquire, false, load::consent_shape),
         step(Stage::ConsentBinding, Check, false, load::consent_binding),
         step(Stage::Destination, Acquire, false, load::destination),
+        step(Stage::ConsentTime, Check, false, authority::consent_time),
+        step(Stage::PolicyAllows, Check, false, authority::policy_allows),
         step(Stage::SnapshotSeal, Acquire, false, load::snapshot_seal),
         step(Stage::Plan, Acquire, false, load::plan),
         step(Stage::BindingBeforeSecret, Check, false, load::binding_before_secret),

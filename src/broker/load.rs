@@ -9,6 +9,7 @@ use crate::capability::snapshot::{self, SealedSnapshot};
 use crate::capability::workspace::{self, RecordBytes};
 use crate::consent::binding::{ConsentLease, Coordinates};
 use crate::consent::document::Consent;
+use crate::consent::managed::Managed;
 use crate::delegate::contract::ResolveRequest;
 use crate::foundation::capsule::Capsule;
 use crate::foundation::digest::Digest;
@@ -19,6 +20,7 @@ use crate::foundation::refusal::{Reason, Refusal, Stage};
 use crate::foundation::resolution::{Authorization, Decision, ReasonCode, Resolution};
 use crate::journal::OperationId;
 use crate::system::{Cancel, Enforcement, System};
+use std::sync::Arc;
 
 /// What a step says about the sequence.
 pub enum Flow {
@@ -47,6 +49,9 @@ pub struct Load<'a, S: System> {
     found: Option<FoundRecord<S>>,
     resolution: Option<Resolution>,
     pub(super) attachment: Option<Attachment>,
+    pub(super) policy: Option<Arc<Managed>>,
+    pub(super) workspace_root: Option<AbsolutePath>,
+    pub(super) entry_digest: Option<Digest>,
     authorization: Option<AuthorizationSource>,
     consent_bytes: Option<Vec<u8>>,
     consent: Option<Consent>,
@@ -76,6 +81,9 @@ impl<'a, S: System> Load<'a, S> {
             found: None,
             resolution: None,
             attachment: None,
+            policy: None,
+            workspace_root: None,
+            entry_digest: None,
             authorization: None,
             consent_bytes: None,
             consent: None,
@@ -106,13 +114,13 @@ impl<'a, S: System> Load<'a, S> {
 }
 
 /// A proof that an earlier step must have given. Its absence is a defect of the table and refuses.
-fn proved<T>(value: Option<T>) -> Result<T, Refusal> {
+pub(super) fn proved<T>(value: Option<T>) -> Result<T, Refusal> {
     value.ok_or_else(|| Reason::Internal.into())
 }
 
-type Step = Result<Flow, Refusal>;
+pub(super) type Step = Result<Flow, Refusal>;
 
-fn done(verdict: Result<(), Refusal>) -> Step {
+pub(super) fn done(verdict: Result<(), Refusal>) -> Step {
     verdict.map(|()| Flow::Continue)
 }
 
@@ -154,8 +162,9 @@ pub(super) fn journal_open<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>
     Ok(Flow::Continue)
 }
 
-pub(super) fn managed_policy<S: System>(broker: &Broker<S>, _: &mut Load<'_, S>) -> Step {
-    done(broker.refuse_unread_policy())
+pub(super) fn managed_policy<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Step {
+    load.policy = broker.managed.current(&broker.system)?;
+    Ok(Flow::Continue)
 }
 
 pub(super) fn resolve<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Step {
@@ -193,7 +202,11 @@ pub(super) fn resolution_binding<S: System>(broker: &Broker<S>, load: &mut Load<
     if resolution.decision() != Decision::Load {
         return Ok(Flow::Answer(Box::new(proved(load.resolution.take())?)));
     }
-    load.attachment = Some(selected_attachment(resolution, &found.bytes)?);
+    let attachment = selected_attachment(resolution, &found.bytes)?;
+    let workspace_root = broker.root.path().join(&found.place.workspace);
+    load.entry_digest = Some(proved(attachment.entry_digest())?);
+    load.workspace_root = Some(workspace_root);
+    load.attachment = Some(attachment);
     Ok(Flow::Continue)
 }
 
@@ -250,7 +263,10 @@ pub(super) fn authorization_source<S: System>(broker: &Broker<S>, load: &mut Loa
 }
 
 pub(super) fn consent_read<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Step {
-    load.consent_bytes = Some(broker.consent.read(&broker.system)?);
+    // The host's own identifier is judged after the document was read, as recorded.
+    let host_id = broker.host_id.as_deref().unwrap_or_default();
+    let name = coordinates(broker, load, host_id)?.set_name();
+    load.consent_bytes = Some(broker.consent.read_for(&broker.system, &name)?);
     Ok(Flow::Continue)
 }
 
@@ -261,30 +277,32 @@ pub(super) fn consent_shape<S: System>(broker: &Broker<S>, load: &mut Load<'_, S
 }
 
 pub(super) fn consent_binding<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Step {
-    let attachment = proved(load.attachment.as_ref())?;
-    let coordinates = coordinates(broker, attachment, load.profile)?;
+    let coordinates = coordinates(broker, load, broker.checked_host_id()?)?;
     done(crate::consent::binding::check_binding(proved(load.consent.as_ref())?, &coordinates))
 }
 
 fn coordinates<'a, S: System>(
     broker: &'a Broker<S>,
-    attachment: &'a Attachment,
-    profile: Profile,
+    load: &'a Load<'_, S>,
+    host_id: &'a str,
 ) -> Result<Coordinates<'a>, Refusal> {
+    let attachment = proved(load.attachment.as_ref())?;
     Ok(Coordinates {
-        host_id: broker.checked_host_id()?,
+        host_id,
         host_root: broker.root.path(),
+        workspace_root: proved(load.workspace_root.as_ref())?,
         asset_digest: attachment.asset.digest,
         attachment_id: &attachment.id,
         scope_digest: attachment.scope_digest(),
-        profile: profile.as_str(),
+        entry_digest: proved(load.entry_digest)?,
+        profile: load.profile.as_str(),
     })
 }
 
 pub(super) fn destination<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Step {
-    let attachment = proved(load.attachment.as_ref())?;
-    let coordinates = coordinates(broker, attachment, load.profile)?;
-    load.lease = Some(ConsentLease::judge(proved(load.consent.take())?, &coordinates)?);
+    let consent = proved(load.consent.take())?;
+    let coordinates = coordinates(broker, load, broker.checked_host_id()?)?;
+    load.lease = Some(ConsentLease::judge(consent, &coordinates)?);
     Ok(Flow::Continue)
 }
 
@@ -376,7 +394,8 @@ pub(super) fn snapshot_again<S: System>(broker: &Broker<S>, load: &mut Load<'_, 
 }
 
 pub(super) fn consent_again<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Step {
-    done(proved(load.lease.as_ref())?.assert_unchanged(&broker.system, &broker.consent))
+    proved(load.lease.as_ref())?.assert_unchanged(&broker.system, &broker.consent)?;
+    done(broker.authority_again(load))
 }
 
 /// Makes the message and records the delivery; what cannot be recorded is not delivered.

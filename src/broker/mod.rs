@@ -1,18 +1,24 @@
 //! Floor 4: the load sequence as a table, and the three operations that hosts may ask for.
 
+pub mod adopting;
 mod adoption;
 pub mod approval;
+mod asking;
+mod authority;
 pub mod checks;
 mod load;
 mod operations;
 mod place;
 mod receipts;
 mod rows;
+pub mod settle;
 mod start;
 pub mod stored;
+mod subject;
 
+pub use crate::consent::managed::MANAGED_POLICY;
 pub use adoption::VERSION;
-pub use start::{Broker, MANAGED_POLICY, Settings};
+pub use start::{Broker, Settings};
 
 use crate::foundation::refusal::Refusal;
 use crate::foundation::value::Value;

@@ -56,6 +56,9 @@ impl<S: System> Broker<S> {
         if let Some(lease) = &load.lease {
             row = row.consent(lease.digest()).processor(lease.processor())?;
         }
+        if let Some(policy) = &load.policy {
+            row = row.policy(policy.digest());
+        }
         if let Some(enforcement) = load.enforcement {
             row = row.enforcement(enforcement);
         }

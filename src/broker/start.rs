@@ -4,17 +4,18 @@
 use crate::broker::checks::{Checks, Enforced};
 use crate::broker::receipts::Receipts;
 use crate::capability::home::Homes;
-use crate::capability::private_file::make_private;
+use crate::capability::private_file::{PrivateDirectory, make_private};
 use crate::capability::root::PinnedRoot;
 use crate::capability::state;
+use crate::consent::managed::ManagedSource;
 use crate::consent::store::{ConsentSource, is_at_or_below};
 use crate::delegate::Delegate;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text;
 use crate::journal::Journal;
+use crate::system::System;
 use crate::system::sim::SimSystem;
-use crate::system::{Fault, System};
 
 /// The coordinates that the environment names, read once at start.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +26,10 @@ pub struct Settings {
     pub host_id: Option<String>,
     /// `KDNA_MCP_HOST_PROCESSING_CONSENT_FILE`.
     pub consent_file: Option<String>,
+    /// `KDNA_BROKER_CONSENT_DIR`: a consent set, where no file is named.
+    pub consent_directory: Option<String>,
+    /// `KDNA_BROKER_REQUIRE_LEDGER=1`: only attachments that were approved on this machine.
+    pub require_ledger: bool,
     /// `KDNA_MCP_AUTHORIZATION_FILE`.
     pub authorization_file: Option<String>,
     /// `KDNA_BROKER_STATE_DIR`.
@@ -45,6 +50,9 @@ pub struct Broker<S: System> {
     pub(super) authorization: Option<String>,
     pub(super) delegate: Delegate<S>,
     pub(super) journal: Option<Journal<S>>,
+    pub(super) state: Option<PrivateDirectory<S>>,
+    pub(super) managed: ManagedSource,
+    pub(super) require_ledger: bool,
     pub(super) checks: Box<dyn Checks>,
     pub(super) hardened: bool,
     pub(super) receipts: Receipts,
@@ -63,9 +71,14 @@ impl<S: System> Broker<S> {
         {
             return Err(Reason::PinsInsideWorkspace.into());
         }
-        let journal = state::open_state(&system, &state_path).and_then(|state| Journal::open(&system, &state)).ok();
-        make_own_place(&system, settings.consent_file.as_deref(), &state_path);
-        let consent = ConsentSource::bind(&system, settings.consent_file.as_deref(), root.identity());
+        let state = state::open_state(&system, &state_path).ok();
+        let journal = state.as_ref().and_then(|state| Journal::open(&system, state).ok());
+        let managed = ManagedSource::default();
+        // Each load says what is wrong with it; what is right is known from here on.
+        let _ = managed.current(&system);
+        let (file, set) = (settings.consent_file.as_deref(), settings.consent_directory.as_deref());
+        make_own_place(&system, file, set, &state_path);
+        let consent = ConsentSource::bind_either(&system, file, set, root.identity());
         let broker = Self {
             root,
             homes,
@@ -74,6 +87,9 @@ impl<S: System> Broker<S> {
             authorization: settings.authorization_file.filter(|text| !text.is_empty()),
             delegate,
             journal,
+            state,
+            managed,
+            require_ledger: settings.require_ledger,
             checks: Box::new(Enforced),
             hardened: settings.hardened,
             receipts: Receipts::default(),
@@ -92,30 +108,21 @@ impl<S: System> Broker<S> {
     pub(super) fn checked_host_id(&self) -> Result<&str, Refusal> {
         self.host_id.as_deref().filter(|id| text::is_host_id(id)).ok_or_else(|| Reason::HostIdInvalid.into())
     }
-
-    /// A managed policy that this version cannot read is never ignored.
-    pub(super) fn refuse_unread_policy(&self) -> Result<(), Refusal> {
-        let path = AbsolutePath::parse(MANAGED_POLICY).map_err(|_| Reason::Internal)?;
-        match self.system.look(&path) {
-            Err(Fault::NotFound | Fault::WrongKind) => Ok(()),
-            _ => Err(Reason::ManagedPolicyUnread.into()),
-        }
-    }
 }
 
 /// Makes the broker's own directory of consents where the consent is to lie in it, so that a permission given later needs
 /// no restart. No other directory is made, and one that cannot be made is said by the binding.
-fn make_own_place<S: System>(system: &S, coordinate: Option<&str>, state_path: &AbsolutePath) {
-    let named = coordinate.and_then(|text| AbsolutePath::parse(text).ok());
-    let named = named.as_ref().and_then(AbsolutePath::split_last).map(|(directory, _)| directory);
-    let own = state::consent_path(state_path).split_last().map(|(directory, _)| directory);
-    if let Some(directory) = own.filter(|own| named.as_ref() == Some(own)) {
-        let _ = make_private(system, &directory);
+fn make_own_place<S: System>(system: &S, file: Option<&str>, set: Option<&str>, state_path: &AbsolutePath) {
+    let named = |text: Option<&str>| text.and_then(|text| AbsolutePath::parse(text).ok());
+    let parent = |path: AbsolutePath| path.split_last().map(|(directory, _)| directory);
+    let own_file = parent(state::consent_path(state_path));
+    let own_set = state::consent_set_path(state_path);
+    if named(file).and_then(parent) == own_file {
+        let _ = own_file.map(|own| make_private(system, &own));
+    } else if named(set) == Some(own_set.clone()) {
+        let _ = make_private(system, &own_set);
     }
 }
-
-/// Where whoever manages the machine may narrow what is allowed.
-pub const MANAGED_POLICY: &str = "/etc/kdna-broker/policy.json";
 
 impl Broker<SimSystem> {
     /// The same broker with other checks. Only over the simulated system: there is no such door in a real one.

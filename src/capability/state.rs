@@ -28,6 +28,11 @@ pub fn consent_path(state: &AbsolutePath) -> AbsolutePath {
     state.join(&RelativePath::parse("consent/processing-consent.json").unwrap_or_default())
 }
 
+/// Where the person's commands keep one consent for each coordinates, below a state directory.
+pub fn consent_set_path(state: &AbsolutePath) -> AbsolutePath {
+    state.join(&RelativePath::parse("consents").unwrap_or_default())
+}
+
 /// Opens the state directory, creating it (and what is above it) with mode 0700 where absent.
 pub fn open_state<S: System>(system: &S, path: &AbsolutePath) -> Result<PrivateDirectory<S>, Refusal> {
     make_private(system, path).map_err(|_| Reason::StateInsecure.into())

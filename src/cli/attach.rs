@@ -7,7 +7,7 @@ use crate::cli::approve::{self, Approval, refused};
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
-use crate::cli::people;
+use crate::cli::{people, remembered};
 use crate::foundation::digest::Digest;
 use crate::foundation::record::{Attachment, Record};
 use crate::foundation::refusal::{Reason, Refusal};
@@ -113,7 +113,8 @@ pub(crate) fn attach<S: System>(system: &S, environment: &Environment, words: &[
     let now = approve::read_source(system, file)?.0;
     let entry = attachments::attach(system, &located, &proposal, &now)?;
     let done = people::changed("Attached", &entry, arguments.value("--cwd"));
-    let errors = attached_already(system, &located, &entry).unwrap_or_default();
+    let errors = attached_already(system, &located, &entry).unwrap_or_default()
+        + &remembered::approved(system, environment, &located.root, None, &entry);
     Ok(Outcome { errors, ..Outcome::document(&attachments::attached(&located.display, &entry)).shown_as(done) })
 }
 

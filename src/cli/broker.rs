@@ -6,7 +6,7 @@ use crate::cli::demo;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
 use crate::cli::outcome::Outcome;
-use crate::cli::{consent, help, host_config, launch, machine, owner, runtime};
+use crate::cli::{adopt, consent, help, host_config, launch, machine, owner, runtime};
 use crate::delegate::Delegate;
 use crate::delegate::pin::PinnedRuntime;
 use crate::foundation::limits;
@@ -31,6 +31,7 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
     match command {
         "mcp" => serve(environment, words),
         "consent" => consent::run(environment, words),
+        "adopt" => adopt::run(environment, words),
         "host-config" => host_config::run(environment, words),
         "launch" => launch::run(environment, words),
         "runtime" => runtime::run(words),

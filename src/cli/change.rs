@@ -8,7 +8,7 @@ use crate::cli::attach::{located, record};
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
-use crate::cli::people;
+use crate::cli::{people, remembered};
 use crate::foundation::record::Attachment;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text;
@@ -33,9 +33,9 @@ pub(crate) fn run<S: System>(
     })?;
     let located = located(system, environment, &arguments)?;
     Ok(match command {
-        "remove" => remove(system, &located, id, &arguments)?,
-        "rollback" => rollback(system, &located, id, &arguments)?,
-        _ => set_enabled(system, &located, id, command == "enable", &arguments)?,
+        "remove" => remove(system, environment, &located, id, &arguments)?,
+        "rollback" => rollback(system, environment, &located, id, &arguments)?,
+        _ => set_enabled(system, environment, &located, (id, command == "enable"), &arguments)?,
     })
 }
 
@@ -53,9 +53,9 @@ pub(crate) fn find<S: System>(system: &S, located: &Located<S>, id: &str) -> Res
 
 fn set_enabled<S: System>(
     system: &S,
+    environment: &Environment,
     located: &Located<S>,
-    id: &str,
-    enabled: bool,
+    (id, enabled): (&str, bool),
     arguments: &Arguments,
 ) -> Result<Outcome, Refusal> {
     let attachment = find(system, located, id)?;
@@ -67,25 +67,39 @@ fn set_enabled<S: System>(
     };
     let entry = attachments::set_enabled(system, located, id, verified)?;
     let (operation, done) = if enabled { ("enable", "Enabled") } else { ("disable", "Disabled") };
-    Ok(document(operation, located, &entry).shown_as(people::changed(done, &entry, arguments.value("--cwd"))))
+    let errors = remembered::changed(system, environment, &located.root, attachment.entry(), &entry);
+    let done = people::changed(done, &entry, arguments.value("--cwd"));
+    Ok(Outcome { errors, ..document(operation, located, &entry).shown_as(done) })
 }
 
-fn rollback<S: System>(system: &S, located: &Located<S>, id: &str, arguments: &Arguments) -> Result<Outcome, Refusal> {
+fn rollback<S: System>(
+    system: &S,
+    environment: &Environment,
+    located: &Located<S>,
+    id: &str,
+    arguments: &Arguments,
+) -> Result<Outcome, Refusal> {
     let attachment = find(system, located, id)?;
     let previous = attachment.history.last().ok_or(Reason::HistoryMissing)?;
     stored::verify(system, located, &attachment.asset)?;
     stored::verify(system, located, previous)?;
     let entry = attachments::rollback(system, located, id, &attachment.asset, previous)?;
-    Ok(document("rollback", located, &entry).shown_as(people::changed("Rolled back", &entry, arguments.value("--cwd"))))
+    let errors = remembered::changed(system, environment, &located.root, attachment.entry(), &entry);
+    let done = people::changed("Rolled back", &entry, arguments.value("--cwd"));
+    Ok(Outcome { errors, ..document("rollback", located, &entry).shown_as(done) })
 }
 
-fn remove<S: System>(system: &S, located: &Located<S>, id: &str, arguments: &Arguments) -> Result<Outcome, Refusal> {
+fn remove<S: System>(
+    system: &S,
+    environment: &Environment,
+    located: &Located<S>,
+    id: &str,
+    arguments: &Arguments,
+) -> Result<Outcome, Refusal> {
     let (entry, kept) = attachments::remove(system, located, id)?;
-    Ok(Outcome::document(&removed(&located.display, &entry, kept)).shown_as(people::removed(
-        &entry,
-        kept,
-        arguments.value("--cwd"),
-    )))
+    let errors = remembered::removed(system, environment, &located.root, &entry);
+    let done = people::removed(&entry, kept, arguments.value("--cwd"));
+    Ok(Outcome { errors, ..Outcome::document(&removed(&located.display, &entry, kept)).shown_as(done) })
 }
 
 fn document<S: System>(operation: &str, located: &Located<S>, entry: &Value) -> Outcome {

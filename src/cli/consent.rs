@@ -1,37 +1,47 @@
-//! `kdna-broker consent request | status | revoke`: one plain question, what is allowed now, and taking it back. Reads an
-//! answer from the terminal only.
+//! `kdna-broker consent request | check | status | list | show | revoke`: one plain question, what is allowed now, and taking
+//! it back. Reads an answer from the terminal only.
 
-use crate::broker::approval::{Approval, ApprovalRequest, Question};
+mod stored;
+
+use crate::broker::approval::{Approval, ApprovalRequest, ConsentPlace, Question, lifetime};
+use crate::broker::settle::{self, Validity};
 use crate::capability::state;
-use crate::cli::broker;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options, shell_word};
 use crate::cli::outcome::Outcome;
 use crate::cli::owner::with_errors;
-use crate::consent::store::{self, ConsentFile};
+use crate::cli::{broker, input};
+use crate::consent::document::Schema;
+use crate::consent::host_draft::HostDraft;
+use crate::consent::store::ConsentFile;
+use crate::foundation::json::write;
 use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
-use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::refusal::{Code, Reason, Refusal};
 use crate::foundation::text::display;
+use crate::foundation::value::Value;
 use crate::system::System;
 use crate::system::os::{self, OsSystem};
 
+pub(crate) use stored::take_away;
+
 const REQUEST: Options = Options {
-    flags: &["--details"],
-    values: &["--host", "--processor", "--profile", "--attachment", "--host-root", "--cwd"],
+    flags: &["--details", "--draft-stdin"],
+    values: &["--host", "--processor", "--profile", "--attachment", "--host-root", "--cwd", "--expires-in", "--schema"],
     repeatable: &[],
     flags_once: false,
 };
-const PLACE: Options = Options { flags: &[], values: &["--file"], repeatable: &[], flags_once: false };
 const USAGE: &str = "Usage: kdna-broker consent request --host <id> --processor <name> [--profile <profile>] \
-                     [--attachment <id>] [--host-root <dir>] [--cwd <dir>] [--details] | status [--file <path>] | revoke [--file <path>]";
+                     [--attachment <id>] [--host-root <dir>] [--cwd <dir>] [--expires-in <30d>] [--schema <version>] \
+                     [--draft-stdin] [--details] | check --host <id> --processor <name> [the same] | list | status \
+                     [--file <path>] | show [--file <path>] [--cwd <dir>] [--host-root <dir>] | revoke [--file <path>]";
 
-/// Declined by the person.
+/// Declined by the person; or, from `check`, that a person must be asked.
 pub(crate) const DECLINED: u8 = 10;
 /// No terminal to ask on.
 pub(crate) const NO_TERMINAL: u8 = 11;
 
-/// Runs one of the three.
+/// Runs one of them.
 pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
     let Some((command, words)) = words.split_first() else { return Outcome::usage(USAGE) };
     if os::start::check_platform().is_err() {
@@ -41,81 +51,96 @@ pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
     with_errors("consent", words, |words| {
         let outcome = match command.as_str() {
             "request" => request(&system, environment, words),
-            "status" => place(&system, environment, words).and_then(|file| Ok(status(&system, &file)?)),
-            "revoke" => place(&system, environment, words).and_then(|file| Ok(revoke(&system, &file)?)),
+            "check" => check(&system, environment, words),
+            "status" | "list" | "show" | "revoke" => stored::run(&system, environment, command, words),
             _ => Err(Outcome::usage(USAGE)),
         };
         outcome.unwrap_or_else(|refused| refused)
     })
 }
 
-/// Where the consent lies: the named file, else the default one in the broker's private state.
-pub(crate) fn file<S: System>(system: &S, environment: &Environment) -> Result<AbsolutePath, Refusal> {
-    if let Some(text) = environment.settings.consent_file.as_deref().filter(|text| !text.is_empty()) {
-        return ConsentFile::<S>::coordinate(text);
+/// Where consents are kept: the named file, else the named set, else the set in the broker's private state.
+pub(crate) fn place<S: System>(system: &S, environment: &Environment) -> Result<ConsentPlace, Refusal> {
+    let named = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    if let Some(file) = named(&environment.settings.consent_file) {
+        return ConsentFile::<S>::coordinate(&file).map(ConsentPlace::File);
+    }
+    if let Some(set) = named(&environment.settings.consent_directory) {
+        let path = ConsentFile::<S>::coordinate(&set);
+        let message = "KDNA_BROKER_CONSENT_DIR must name one absolute directory path.";
+        return path.map(ConsentPlace::Set).map_err(|refusal| Refusal::labelled(refusal.reason(), message));
     }
     let state = state::state_path(system, environment.settings.state_directory.as_deref())?;
-    Ok(state::consent_path(&state))
+    Ok(ConsentPlace::Set(state::consent_set_path(&state)))
 }
 
-/// The file that `--file` names, else [`file`].
-fn place<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<AbsolutePath, Outcome> {
-    let arguments = PLACE.parse(words).map_err(|text| Outcome::usage(&text))?;
-    if !arguments.positionals().is_empty() {
-        return Err(Outcome::usage(USAGE));
-    }
-    let Some(text) = arguments.value("--file") else { return Ok(file(system, environment)?) };
-    let named = ConsentFile::<S>::coordinate(text);
-    let message = "--file must name one absolute regular-file path.";
-    named.map_err(|refusal| Refusal::labelled(refusal.reason(), message).into())
-}
-
-/// The command that takes back the consent in this file; only the account's default place needs no name.
-pub(crate) fn take_back<S: System>(system: &S, file: &AbsolutePath) -> String {
-    let command = "kdna-broker consent revoke";
-    if state::state_path(system, None).is_ok_and(|state| state::consent_path(&state) == *file) {
-        return command.to_owned();
-    }
+/// The command that takes back the consent in this file.
+pub(crate) fn take_back(file: &AbsolutePath) -> String {
     let shown = display(file.as_str(), limits::PATH_UNITS);
     let escaped = if shown == file.as_str() { "" } else { "  (the path is shown escaped)" };
-    format!("{command} --file {}{escaped}", shell_word(&shown))
+    format!("kdna-broker consent revoke --file {}{escaped}", shell_word(&shown))
+}
+
+/// The draft on standard input, where it is asked for.
+fn draft(arguments: &Arguments) -> Result<Option<HostDraft>, Refusal> {
+    if !arguments.has("--draft-stdin") {
+        return Ok(None);
+    }
+    let bytes = input::read_stdin(limits::TASK_BYTES).map_err(|_| Reason::InputUnreadable)?;
+    HostDraft::read(&bytes).map(Some)
+}
+
+/// What the command line asks for. With a draft, host, destination and the rest may be left to it.
+fn asked<'a>(
+    environment: &'a Environment,
+    arguments: &'a Arguments,
+    draft: Option<&'a HostDraft>,
+    state: &'a AbsolutePath,
+) -> Result<ApprovalRequest<'a>, Outcome> {
+    let given = |option: &str, drafted: Option<&'a String>| arguments.value(option).or(drafted.map(String::as_str));
+    let (Some(host_id), Some(processor), []) = (
+        given("--host", draft.map(|draft| &draft.host_id)),
+        given("--processor", draft.map(|draft| &draft.processor)),
+        arguments.positionals(),
+    ) else {
+        return Err(Outcome::usage(USAGE));
+    };
+    let unknown = || Outcome::usage("--schema must be 0.1.0 or 0.2.0.");
+    let schema = arguments.value("--schema").map_or(Some(Schema::default()), Schema::parse).ok_or_else(unknown)?;
+    let lifetime = arguments.value("--expires-in").map(lifetime).transpose()?;
+    if lifetime.is_some() && schema == Schema::Plain {
+        return Err(Outcome::usage("--expires-in needs --schema 0.2.0: a consent of version 0.1.0 has no end."));
+    }
+    Ok(ApprovalRequest {
+        cwd: arguments.value("--cwd").or(draft.map(|draft| draft.workspace_root.as_str())).unwrap_or("."),
+        attachment: given("--attachment", draft.map(|draft| &draft.attachment_id)),
+        host_root: arguments.value("--host-root"),
+        host_id,
+        processor,
+        profile: given("--profile", draft.map(|draft| &draft.profile)).unwrap_or("compact"),
+        lifetime,
+        schema,
+        require_ledger: environment.settings.require_ledger,
+        home: environment.settings.home.as_deref(),
+        state,
+    })
 }
 
 fn request<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
     let arguments = REQUEST.parse(words).map_err(|text| Outcome::usage(&text))?;
-    let (Some(host_id), Some(processor), []) =
-        (arguments.value("--host"), arguments.value("--processor"), arguments.positionals())
-    else {
-        return Err(Outcome::usage(USAGE));
-    };
+    let draft = draft(&arguments)?;
     let state = state::state_path(system, environment.settings.state_directory.as_deref())?;
-    let request = ApprovalRequest {
-        cwd: arguments.value("--cwd").unwrap_or("."),
-        attachment: arguments.value("--attachment"),
-        host_root: arguments.value("--host-root"),
-        host_id,
-        processor,
-        profile: arguments.value("--profile").unwrap_or("compact"),
-        home: environment.settings.home.as_deref(),
-        state: &state,
-    };
-    Ok(ask(system, environment, &request, &arguments)?)
-}
-
-fn ask<S: System>(
-    system: &S,
-    environment: &Environment,
-    request: &ApprovalRequest<'_>,
-    arguments: &Arguments,
-) -> Result<Outcome, Refusal> {
-    let question = Question::prepare_with(system, &broker::delegate(system, environment)?, request)?;
-    let file = file(system, environment)?;
+    let request = asked(environment, &arguments, draft.as_ref(), &state)?;
+    let question = Question::prepare_with(system, &broker::delegate(system, environment)?, &request)?;
+    if let Some(draft) = &draft {
+        question.agrees_with(draft)?;
+    }
+    let place = place(system, environment)?;
     let root = question.draft().as_facts().host_root.clone();
-    match question.ask(system, &file, arguments.has("--details"))? {
-        Approval::Allowed { consent, replaced } => Ok(Outcome::text(format!(
+    match question.ask(system, &place, arguments.has("--details"))? {
+        Approval::Allowed { consent, replaced, file } => Ok(Outcome::text(format!(
             "Allowed. The consent {consent} was written.\n{}Give the server these values:\n  \
-             KDNA_MCP_WORKSPACE_ROOT={}\n  KDNA_MCP_HOST_ID={}\n  KDNA_MCP_HOST_PROCESSING_CONSENT_FILE={}\n\
-             Take it back with: {}",
+             KDNA_MCP_WORKSPACE_ROOT={}\n  KDNA_MCP_HOST_ID={}\n  {}\nTake it back with: {}",
             if replaced {
                 "It replaced the consent that was in this file, which allows nothing any more.\n"
             } else {
@@ -123,28 +148,47 @@ fn ask<S: System>(
             },
             display(root.as_str(), limits::PATH_UNITS),
             request.host_id,
-            display(file.as_str(), limits::PATH_UNITS),
-            take_back(system, &file)
+            variable(&place),
+            take_back(&file)
         ))),
         Approval::Declined => Ok(Outcome::text("Declined. Nothing was changed.").exiting(DECLINED)),
         Approval::NoTerminal => Ok(Outcome::refused(&Reason::ConsentNoTerminal.into()).exiting(NO_TERMINAL)),
     }
 }
 
-fn status<S: System>(system: &S, file: &AbsolutePath) -> Result<Outcome, Refusal> {
-    let held = ConsentFile::open(system, file)?;
-    Ok(Outcome::document(&store::status_with_place(system, held.as_ref())?))
+/// The variable by which a server finds the consent.
+fn variable(place: &ConsentPlace) -> String {
+    let (name, path) = place.variable();
+    format!("{name}={}", display(path.as_str(), limits::PATH_UNITS))
 }
 
-fn revoke<S: System>(system: &S, file: &AbsolutePath) -> Result<Outcome, Refusal> {
-    let there = match ConsentFile::open(system, file)? {
-        Some(held) => held.revoke(system)?,
-        None => false,
+/// Whether a load would be allowed, without asking: one JSON line, exit 0, 10 or 2.
+fn check<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
+    let arguments = REQUEST.parse(words).map_err(|text| Outcome::usage(&text))?;
+    if arguments.has("--draft-stdin") || arguments.has("--details") {
+        return Err(Outcome::usage("--draft-stdin and --details belong to 'consent request'."));
+    }
+    let state = state::state_path(system, environment.settings.state_directory.as_deref())?;
+    let request = asked(environment, &arguments, None, &state)?;
+    let judged = place(system, environment).and_then(|place| settle::check(system, &request, &place));
+    let (word, refusal, exit) = match &judged {
+        Ok(Validity::Valid { .. }) => ("valid", None, 0),
+        Ok(Validity::Needed(refusal)) if refusal.code() == Code::ConsentExpired => ("expired", Some(refusal), DECLINED),
+        Ok(Validity::Needed(refusal)) => ("needed", Some(refusal), DECLINED),
+        Err(refusal) => ("refused", Some(refusal), 2),
     };
-    Ok(Outcome::text(if there {
-        "Revoked. No load is delivered under it any more.".to_owned()
-    } else {
-        let shown = display(file.as_str(), limits::PATH_UNITS);
-        format!("There was no consent to revoke in {shown}\n--file PATH names another one.")
-    }))
+    let (consent, expires_at, file) = match &judged {
+        Ok(Validity::Valid { consent, expires_at, file }) => (Some(*consent), *expires_at, Some(file)),
+        _ => (None, None, None),
+    };
+    let line = Value::object([
+        ("status", Value::from(word)),
+        ("code", refusal.map(|refusal| refusal.code().as_str()).into()),
+        ("reason", refusal.map(|refusal| refusal.reason().as_str()).into()),
+        ("consent_digest", consent.into()),
+        ("expires_at", expires_at.map(|time| time.to_string()).into()),
+        ("file", file.map(|file| file.as_str().to_owned()).into()),
+    ]);
+    let line = write::compact(&line).map_err(|_| Outcome::failed("Error: operation failed safely.".to_owned()))?;
+    Ok(Outcome::text(line).exiting(exit))
 }

@@ -35,6 +35,9 @@ impl Environment {
                 workspace_root: variable("KDNA_MCP_WORKSPACE_ROOT"),
                 host_id: variable("KDNA_MCP_HOST_ID"),
                 consent_file: variable("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE"),
+                consent_directory: variable("KDNA_BROKER_CONSENT_DIR"),
+                require_ledger: variable("KDNA_BROKER_REQUIRE_LEDGER")
+                    .is_some_and(|value| !matches!(&*value, "" | "0")),
                 authorization_file: variable("KDNA_MCP_AUTHORIZATION_FILE"),
                 state_directory: variable("KDNA_BROKER_STATE_DIR"),
                 home: variable("HOME"),

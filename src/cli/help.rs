@@ -32,7 +32,7 @@ kdna: judgment assets attached to one project
                          Run every gate and list the problems.
   pack SOURCE_DIR FILE.kdna [--force]
                          Make an asset from kdna.json, payload.json (or payload.kdnab) and attachments/.
-  host-consent [--json] [--status | --revoke | --from-workspace --host ID --processor NAME [--profile P]]
+  host-consent [--json] [--status | --revoke | --from-workspace --host ID --processor NAME [--profile P] | --input-file FILE]
                          The recorded consent command; 'kdna-broker consent' says more.
 
   help, version
@@ -49,13 +49,19 @@ kdna-broker: hands a project's judgment asset to an agent host only where a pers
                          Serve the three workspace tools on standard input and output (what a host starts). --verbose says
                          on standard error how each worker ended.
   consent request --host ID --processor NAME [--profile index|compact|scenario|full] [--attachment ID]
-                  [--host-root DIR] [--cwd DIR] [--details]
-                         Ask the person at this terminal, once, and write the answer.
-                         Exit: 0 allowed, 10 declined, 11 no terminal, 2 refused.
-  consent status [--file PATH]
+                  [--host-root DIR] [--cwd DIR] [--expires-in 30d] [--schema 0.1.0|0.2.0] [--draft-stdin] [--details]
+                         Ask the person at this terminal, once, and write the answer. A host's draft on standard input is
+                         compared with the workspace. Exit: 0 allowed, 10 declined, 11 no terminal, 2 refused.
+  consent check --host ID --processor NAME [the same options]
+                         Whether a load would be allowed now, without asking: one JSON line; exit 0 yes, 10 ask, 2 refused.
+  consent list, consent status [--file PATH]
                          What is allowed now, as JSON.
+  consent show [--file PATH] [--cwd DIR] [--host-root DIR]
+                         The approved question again, and whether it is still the same; exit 1 if not.
   consent revoke [--file PATH]
-                         Take it back; loads in flight deliver nothing. --json-errors with any of the three.
+                         Take it back; loads in flight deliver nothing. --json-errors with any of these.
+  adopt [--cwd DIR] [--attachment ID]
+                         Ask, once, about the attachments that came with this workspace, and remember a yes on this machine.
   launch --host ID --processor NAME [--workspace DIR] [--profile P] [--attachment ID]
          [--secret-from tty|fd:N|systemd-credential:NAME|command:CMD] [--details] [--no-transcript] -- COMMAND...
                          Settle consent, obtain a password where the asset needs one, and start a host for one session.
@@ -70,7 +76,7 @@ kdna-broker: hands a project's judgment asset to an agent host only where a pers
 
   help, version
 
-Environment of 'mcp': KDNA_MCP_WORKSPACE_ROOT (mandatory), KDNA_MCP_HOST_ID, KDNA_MCP_HOST_PROCESSING_CONSENT_FILE,
-KDNA_MCP_AUTHORIZATION_FILE, KDNA_BROKER_RUNTIME_PINS (an external runtime instead of the embedded one).
+Environment of 'mcp': KDNA_MCP_WORKSPACE_ROOT (mandatory), KDNA_MCP_HOST_ID, KDNA_MCP_HOST_PROCESSING_CONSENT_FILE (one consent)
+or KDNA_BROKER_CONSENT_DIR (a set), KDNA_BROKER_REQUIRE_LEDGER=1 (only what was approved here), KDNA_MCP_AUTHORIZATION_FILE, KDNA_BROKER_RUNTIME_PINS (an external runtime instead of the embedded one).
 KDNA_BROKER_STATE_DIR moves the broker's private state.
 ";

@@ -52,11 +52,13 @@ fn printed<S: System>(system: &S, environment: &Environment, arguments: &Argumen
         return Err(Outcome::refused(&Reason::HostIdInvalid.into()));
     }
     let state = state::state_path(system, environment.settings.state_directory.as_deref())?;
+    let place = consent::place(system, environment)?;
+    let (variable, consent) = place.variable();
     let facts = EntryFacts {
         program: program()?,
         root: root(system, environment, arguments.value("--workspace").unwrap_or("."), &state)?,
         host_id: host_id.to_owned(),
-        consent: consent::file(system, environment)?,
+        consent: (variable, consent.clone()),
         state: environment.settings.state_directory.is_some().then_some(state),
     };
     let home = Homes::find(system, environment.settings.home.as_deref())?;

@@ -1,12 +1,16 @@
 //! `kdna host-consent`: the recorded command, in its recorded default place, asking the question of `kdna-broker
-//! consent`. Takes no draft: the facts come from the workspace.
+//! consent` and writing version 0.1.0. A draft is compared with the workspace and never taken for it.
 
-use crate::broker::approval::{Approval, ApprovalRequest, Question};
+use crate::broker::approval::{Approval, ApprovalRequest, ConsentPlace, Question};
+use crate::capability::private_file::read_private;
+use crate::capability::root::named;
 use crate::capability::{home, state};
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
-use crate::cli::{broker, consent};
+use crate::cli::{broker, consent, input};
+use crate::consent::document::Schema;
+use crate::consent::host_draft::HostDraft;
 use crate::consent::store::{self, ConsentFile, STATUS_TYPE};
 use crate::foundation::limits;
 use crate::foundation::path::{AbsolutePath, RelativePath};
@@ -37,19 +41,62 @@ pub(crate) fn run<S: System>(system: &S, environment: &Environment, words: &[Str
         return Err(usage("--from-workspace cannot be combined with --revoke or --status."));
     }
     if revoke {
-        return Ok(self::revoke(system, &file, &arguments)?);
+        return Ok(self::revoke(system, environment, &file, &arguments)?);
     }
     if status {
         let held = ConsentFile::open(system, &file)?;
         return Ok(Outcome::document(&store::status(system, held.as_ref())?));
     }
     if !arguments.has("--from-workspace") {
-        return Err(Outcome::refused(&Reason::ConsentDraftNeeded.into()));
+        let draft = draft(system, &arguments)?;
+        let wish = Wish {
+            cwd: draft.workspace_root.as_str(),
+            attachment: Some(&draft.attachment_id),
+            host_id: &draft.host_id,
+            processor: &draft.processor,
+            profile: &draft.profile,
+            draft: Some(&draft),
+        };
+        return Ok(ask(system, environment, &file, &wish, arguments.has("--json"))?);
     }
-    let (Some(host), Some(processor)) = (arguments.value("--host"), arguments.value("--processor")) else {
+    let (Some(host_id), Some(processor)) = (arguments.value("--host"), arguments.value("--processor")) else {
         return Err(usage("--from-workspace requires --host <host-id> and --processor <named-remote-provider>."));
     };
-    Ok(ask(system, environment, &file, &arguments, (host, processor))?)
+    let (cwd, profile) = (arguments.value("--cwd").unwrap_or("."), arguments.value("--profile").unwrap_or("compact"));
+    let wish = Wish { cwd, attachment: None, host_id, processor, profile, draft: None };
+    Ok(ask(system, environment, &file, &wish, arguments.has("--json"))?)
+}
+
+/// What is asked for.
+struct Wish<'a> {
+    cwd: &'a str,
+    attachment: Option<&'a str>,
+    host_id: &'a str,
+    processor: &'a str,
+    profile: &'a str,
+    draft: Option<&'a HostDraft>,
+}
+
+/// The draft in the named private file, else on standard input.
+fn draft<S: System>(system: &S, arguments: &Arguments) -> Result<HostDraft, Refusal> {
+    let bytes = match arguments.value("--input-file") {
+        Some(text) => {
+            let unsafe_file = "The Host consent draft file must be one private regular file.";
+            let read = || {
+                let (parent, name) = named(system, text).ok()?.split_last().map(|(at, name)| (at, name.to_owned()))?;
+                let file = system.open_file_in(&system.open_directory(&parent).ok()?, &name).ok()?;
+                read_private(system, &file, limits::TASK_BYTES).ok()
+            };
+            read().ok_or_else(|| Refusal::labelled(Reason::ConsentDraftInvalid, unsafe_file))?
+        }
+        None => input::read_stdin(limits::TASK_BYTES).map_err(|fault| match fault {
+            input::InputFault::Empty => {
+                Refusal::labelled(Reason::ConsentDraftInvalid, "Host consent requires a structured draft object.")
+            }
+            _ => Reason::ConsentDraftNeeded.into(),
+        })?,
+    };
+    HostDraft::read(&bytes)
 }
 
 fn usage(message: &'static str) -> Outcome {
@@ -71,41 +118,52 @@ fn file<S: System>(system: &S, environment: &Environment) -> Result<AbsolutePath
     Ok(home.join(&below))
 }
 
-fn revoke<S: System>(system: &S, file: &AbsolutePath, arguments: &Arguments) -> Result<Outcome, Refusal> {
-    if let Some(held) = ConsentFile::open(system, file)? {
-        held.revoke(system)?;
-    }
+fn revoke<S: System>(
+    system: &S,
+    environment: &Environment,
+    file: &AbsolutePath,
+    arguments: &Arguments,
+) -> Result<Outcome, Refusal> {
+    let (_, note) = consent::take_away(system, environment, file)?;
+    let errors = note.unwrap_or_default();
     if !arguments.has("--json") {
-        return Ok(Outcome::text("KDNA Host processing consent revoked."));
+        return Ok(Outcome { errors, ..Outcome::text("KDNA Host processing consent revoked.") });
     }
-    Ok(Outcome::document(&Value::object([
+    let document = Outcome::document(&Value::object([
         ("operation", Value::from("revoke")),
         ("document_type", Value::from(STATUS_TYPE)),
         ("present", Value::from(false)),
         ("revoked", Value::from(true)),
-    ])))
+    ]));
+    Ok(Outcome { errors, ..document })
 }
 
 fn ask<S: System>(
     system: &S,
     environment: &Environment,
     file: &AbsolutePath,
-    arguments: &Arguments,
-    (host_id, processor): (&str, &str),
+    wish: &Wish<'_>,
+    json: bool,
 ) -> Result<Outcome, Refusal> {
     let state = state::state_path(system, environment.settings.state_directory.as_deref())?;
     let request = ApprovalRequest {
-        cwd: arguments.value("--cwd").unwrap_or("."),
-        attachment: None,
+        cwd: wish.cwd,
+        attachment: wish.attachment,
         host_root: None,
-        host_id,
-        processor,
-        profile: arguments.value("--profile").unwrap_or("compact"),
+        host_id: wish.host_id,
+        processor: wish.processor,
+        profile: wish.profile,
+        lifetime: None,
+        schema: Schema::Plain,
+        require_ledger: environment.settings.require_ledger,
         home: environment.settings.home.as_deref(),
         state: &state,
     };
-    let json = arguments.has("--json");
-    match Question::prepare_with(system, &broker::delegate(system, environment)?, &request)?.ask(system, file, false)? {
+    let question = Question::prepare_with(system, &broker::delegate(system, environment)?, &request)?;
+    if let Some(draft) = wish.draft {
+        question.agrees_with(draft)?;
+    }
+    match question.ask(system, &ConsentPlace::File(file.clone()), false)? {
         Approval::NoTerminal => Err(Reason::ConsentNoTerminal.into()),
         Approval::Declined if json => Ok(Outcome::document(&Value::object([
             ("operation", Value::from("decline")),
@@ -123,7 +181,7 @@ fn ask<S: System>(
         ]))),
         Approval::Allowed { .. } => {
             let shown = display(file.as_str(), limits::PATH_UNITS);
-            let back = consent::take_back(system, file);
+            let back = consent::take_back(file);
             Ok(Outcome::text(format!(
                 "KDNA Host processing consent approved and written to {shown}\nTake it back with: {back}"
             )))

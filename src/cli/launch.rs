@@ -1,13 +1,14 @@
 //! `kdna-broker launch`: settles consent, obtains a password where one is needed, and starts a host with exactly the
 //! variables that the server needs. Ends as the host ends.
 
-use crate::broker::approval::ApprovalRequest;
+use crate::broker::approval::{ApprovalRequest, lifetime};
 use crate::capability::state;
 use crate::cli::consent::{DECLINED, NO_TERMINAL};
 use crate::cli::environment::{Environment, inherited};
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
 use crate::cli::{broker, consent};
+use crate::consent::document::Schema;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::hosts::known;
 use crate::launch::secret::SecretSource;
@@ -19,12 +20,21 @@ use crate::system::os::{self, OsSystem};
 
 const OPTIONS: Options = Options {
     flags: &["--details", "--no-transcript"],
-    values: &["--host", "--processor", "--workspace", "--host-root", "--profile", "--attachment", "--secret-from"],
+    values: &[
+        "--host",
+        "--processor",
+        "--workspace",
+        "--host-root",
+        "--profile",
+        "--attachment",
+        "--expires-in",
+        "--secret-from",
+    ],
     repeatable: &[],
     flags_once: true,
 };
 const USAGE: &str = "Usage: kdna-broker launch --host <id> --processor <name> [--workspace <dir>] [--host-root <dir>] \
-                     [--profile <profile>] [--attachment <id>] [--secret-from tty|fd:N|systemd-credential:NAME|command:CMD] \
+                     [--profile <profile>] [--attachment <id>] [--expires-in <30d>] [--secret-from tty|fd:N|systemd-credential:NAME|command:CMD] \
                      [--details] [--no-transcript] -- COMMAND...";
 /// Added to a signal's number, it is the status of what ended by it, as shells have it.
 const SIGNAL: i32 = 128;
@@ -74,10 +84,13 @@ fn started(environment: &Environment, arguments: &Arguments, command: &[String])
             host_id,
             processor,
             profile: arguments.value("--profile").unwrap_or("compact"),
+            lifetime: arguments.value("--expires-in").map(lifetime).transpose()?,
+            schema: Schema::default(),
+            require_ledger: true,
             home: environment.settings.home.as_deref(),
             state: &state,
         },
-        consent: &consent::file(&system, environment)?,
+        consent: &consent::place(&system, environment)?,
         details: arguments.has("--details"),
         secret,
         here: &here,

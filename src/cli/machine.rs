@@ -14,7 +14,9 @@ use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
 use crate::cli::outcome::Outcome;
 use crate::consent::document::Consent;
-use crate::consent::store::ConsentSource;
+use crate::consent::ledger::Ledger;
+use crate::consent::managed;
+use crate::consent::store::{ConsentSource, names_of_set};
 use crate::delegate::Delegate;
 use crate::delegate::pin::PinnedRuntime;
 use crate::foundation::limits;
@@ -182,10 +184,14 @@ fn private_state<S: System>(system: &S, settings: &Settings) -> Vec<Finding> {
     if matches!(system.look(&path), Err(Fault::NotFound)) {
         return vec![note("state", format!("{place} is not there yet"), "The first start of the server creates it.")];
     }
-    let Ok(_) = PrivateDirectory::open(system, &path) else {
+    let Ok(directory) = PrivateDirectory::open(system, &path) else {
         return vec![refused("state", &Reason::StateInsecure.into())];
     };
-    vec![good("state", format!("{place} is private")), journal(system, &path)]
+    let ledger = match Ledger::read(system, &directory) {
+        Ok(_) => good("ledger", "what was approved on this machine can be read"),
+        Err(refusal) => refused("ledger", &refusal),
+    };
+    vec![good("state", format!("{place} is private")), journal(system, &path), ledger]
 }
 
 fn journal<S: System>(system: &S, state: &AbsolutePath) -> Finding {
@@ -204,9 +210,13 @@ fn journal<S: System>(system: &S, state: &AbsolutePath) -> Finding {
 }
 
 fn policy<S: System>(system: &S) -> Finding {
-    match AbsolutePath::parse(MANAGED_POLICY).map(|path| system.look(&path)) {
-        Ok(Err(Fault::NotFound | Fault::WrongKind)) => good("policy", "no managed policy narrows what is allowed"),
-        _ => refused("policy", &Reason::ManagedPolicyUnread.into()),
+    match managed::look(system) {
+        Ok(None) => good("policy", "no managed policy narrows what is allowed"),
+        Ok(Some(policy)) => {
+            let says = format!("{MANAGED_POLICY} ({}) narrows what is allowed", policy.digest());
+            note("policy", says, "What it forbids is refused with policy_forbids: ask whoever manages this machine.")
+        }
+        Err(refusal) => refused("policy", &refusal),
     }
 }
 
@@ -226,9 +236,10 @@ fn coordinates<S: System>(system: &S, settings: &Settings) -> Vec<Finding> {
     });
     // Which directory the root is matters to the two others; without a root they are judged beside none.
     if let Ok(root) = pinned {
-        found.push(match settings.consent_file {
-            None => unset("consent", "KDNA_MCP_HOST_PROCESSING_CONSENT_FILE"),
-            Some(_) => consent(system, settings, &root),
+        found.push(match (&settings.consent_file, &settings.consent_directory) {
+            (None, None) => unset("consent", "KDNA_BROKER_CONSENT_DIR or KDNA_MCP_HOST_PROCESSING_CONSENT_FILE"),
+            (Some(file), _) if !file.is_empty() => consent(system, settings, &root),
+            _ => consent_set(system, settings, &root),
         });
         if let Some(coordinate) = settings.authorization_file.as_deref().filter(|text| !text.is_empty()) {
             found.push(match AuthorizationSource::bind(system, coordinate, &root) {
@@ -251,6 +262,23 @@ fn consent<S: System>(system: &S, settings: &Settings, root: &PinnedRoot<S>) -> 
     match source.read(system).and_then(|bytes| Consent::read(&bytes)) {
         Ok(_) => good("consent", "the consent document is private and readable; each load checks what it is for"),
         Err(refusal) => refused("consent", &refusal),
+    }
+}
+
+fn consent_set<S: System>(system: &S, settings: &Settings, root: &PinnedRoot<S>) -> Finding {
+    let coordinate = settings.consent_directory.as_deref();
+    if let Some(reason) = ConsentSource::bind_either(system, None, coordinate, root.identity()).unbound() {
+        return refused("consent", &reason.into());
+    }
+    let names = coordinate.and_then(|text| AbsolutePath::parse(text).ok()).map(|set| names_of_set(system, &set));
+    match names {
+        Some(Ok(names)) if names.is_empty() => {
+            note("consent", "the consent set is private and empty", Refusal::new(Reason::ConsentNotInSet).remedy())
+        }
+        Some(Ok(names)) => {
+            good("consent", format!("the consent set is private and holds {}; each load checks its own", names.len()))
+        }
+        _ => refused("consent", &Reason::ConsentParentInsecure.into()),
     }
 }
 

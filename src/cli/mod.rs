@@ -1,6 +1,7 @@
 //! Floor 8: the commands. The only place that reads the environment and the command line; everything below is given
 //! what it needs.
 
+mod adopt;
 #[cfg(feature = "runtime")]
 mod approve;
 mod asset;
@@ -31,6 +32,8 @@ mod owner;
 mod pack;
 #[cfg(feature = "runtime")]
 mod people;
+#[cfg(feature = "runtime")]
+mod remembered;
 mod resolve;
 mod runtime;
 mod shim;

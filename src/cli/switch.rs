@@ -10,7 +10,7 @@ use crate::cli::change::find;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
-use crate::cli::people;
+use crate::cli::{people, remembered};
 use crate::foundation::digest::Digest;
 use crate::foundation::load_plan::LoadPlan;
 use crate::foundation::record::{ApprovalSource, Attachment};
@@ -83,7 +83,9 @@ pub(crate) fn run<S: System>(system: &S, environment: &Environment, words: &[Str
         ("workspace_root", Value::from(located.display.as_str())),
         ("attachment", entry.clone()),
     ]);
-    Ok(Outcome::document(&document).shown_as(people::changed("Switched", &entry, arguments.value("--cwd"))))
+    let errors = remembered::approved(system, environment, &located.root, Some(attachment.entry()), &entry);
+    let done = people::changed("Switched", &entry, arguments.value("--cwd"));
+    Ok(Outcome { errors, ..Outcome::document(&document).shown_as(done) })
 }
 
 /// Standard input, if the policy comes from there; exactly one source must be given.

@@ -1,26 +1,32 @@
-//! The consent document, version 0.1.0: the one reader and the one writer. Never opens a file and never compares with
-//! the present; that is `store` and `binding`.
+//! The consent document, versions 0.1.0 and 0.2.0: the one reader and the one writer. Never opens a file and never compares
+//! with the present; that is `store` and `binding`.
+//!
+//! In 0.1.0 `workspace_root_digest` means the server's root. In 0.2.0 that root is `host_root_digest`, and
+//! `workspace_root_digest` means the directory of the record.
 
 use crate::foundation::digest::Digest;
 use crate::foundation::json::{JsonFault, read_strict, write};
 use crate::foundation::limits;
 use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::time::Timestamp;
 use crate::foundation::value::{Object, Value};
 
 /// `document_type` of every consent document.
 pub const DOCUMENT_TYPE: &str = "kdna.mcp.host-processing-consent";
-/// The version read and written here.
+/// The older version: no time, no entry, no question.
 pub const SCHEMA_VERSION: &str = "0.1.0";
-/// The only approval source of 0.1.0.
+/// The version that is written unless the older one is asked for.
+pub const TIMED_SCHEMA_VERSION: &str = "0.2.0";
+/// The only approval source.
 pub const APPROVAL_SOURCE: &str = "user_explicit_natural_language";
-/// The only kind of use of 0.1.0.
+/// The only kind of use.
 pub const USE_KIND: &str = "workspace_attachment";
 /// The kind of a destination with a name.
 pub const NAMED_REMOTE: &str = "named_remote";
 /// The kind of a claim that this program cannot verify.
 pub const VERIFIED_LOCAL_ONLY: &str = "verified_local_only";
 
-/// The members, in the order they are written. A document has all of them and no other, in any order.
+/// The members of 0.1.0, in the order they are written. A document has all of them and no other, in any order.
 pub const FIELDS: [&str; 11] = [
     "document_type",
     "schema_version",
@@ -35,6 +41,62 @@ pub const FIELDS: [&str; 11] = [
     "approved",
 ];
 
+/// The members of 0.2.0, in the only order in which they are written and accepted.
+pub const TIMED_FIELDS: [&str; 16] = [
+    "document_type",
+    "schema_version",
+    "nonce",
+    "host_id",
+    "host_root_digest",
+    "workspace_root_digest",
+    "asset_digest",
+    "use_boundary",
+    "entry_digest",
+    "processing_boundary",
+    "capsule_profile",
+    "approval_source",
+    "prompt_digest",
+    "issued_at",
+    "expires_at",
+    "approved",
+];
+
+/// Which version a new document is written in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Schema {
+    /// 0.1.0, for readers that know no other.
+    Plain,
+    /// 0.2.0.
+    #[default]
+    Timed,
+}
+
+impl Schema {
+    /// Reads `0.1.0` or `0.2.0`.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            SCHEMA_VERSION => Some(Self::Plain),
+            TIMED_SCHEMA_VERSION => Some(Self::Timed),
+            _ => None,
+        }
+    }
+}
+
+/// What 0.2.0 says beyond 0.1.0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timed {
+    /// Digest of the path of the directory that holds the record.
+    pub workspace_root_digest: Digest,
+    /// Digest of the attachment's whole entry, as it stood in the record.
+    pub entry_digest: Digest,
+    /// Digest of the question as the person saw it.
+    pub prompt_digest: Digest,
+    /// When the person allowed it.
+    pub issued_at: Timestamp,
+    /// From when on it holds no more; `None`: until it is revoked.
+    pub expires_at: Option<Timestamp>,
+}
+
 /// The members of `use_boundary`, in the only order that binds.
 pub const USE_FIELDS: [&str; 3] = ["kind", "attachment_id", "scope_digest"];
 
@@ -44,17 +106,19 @@ pub struct Consent {
     digest: Digest,
     nonce: String,
     host_id: String,
-    workspace_root_digest: Digest,
+    host_root_digest: Digest,
     asset_digest: Digest,
     use_boundary: Object,
     processing_boundary: Object,
     capsule_profile: String,
+    timed: Option<Timed>,
 }
 
 impl Consent {
     /// Reads a document of at most [`limits::CONSENT_BYTES`] bytes. Refusals: `consent_not_private` (too long),
     /// `consent_not_json`, `consent_ambiguous_json`, then in the order of the contract `consent_fields_wrong`,
-    /// `consent_version_unknown`, `consent_nonce_invalid`, `consent_approval_missing`, `consent_boundary_invalid`.
+    /// `consent_version_unknown`, `consent_nonce_invalid`, `consent_approval_missing`, `consent_boundary_invalid`,
+    /// `consent_times_invalid`.
     pub fn read(bytes: &[u8]) -> Result<Self, Refusal> {
         if u64::try_from(bytes.len()).map_or(true, |length| length > limits::CONSENT_BYTES) {
             return Err(Reason::ConsentNotPrivate.into());
@@ -63,18 +127,24 @@ impl Consent {
             JsonFault::DuplicateKey | JsonFault::TooDeep => Reason::ConsentAmbiguousJson,
             _ => Reason::ConsentNotJson,
         })?;
-        let object = document.as_object().filter(|object| object.has_exactly(&FIELDS));
-        Self::from_fields(Digest::of(bytes), object.ok_or(Reason::ConsentFieldsWrong)?).map_err(Refusal::from)
+        let object = document.as_object().ok_or(Reason::ConsentFieldsWrong)?;
+        let is_timed = object.get("schema_version").and_then(Value::as_str) == Some(TIMED_SCHEMA_VERSION);
+        let fits = if is_timed { object.keys().eq(TIMED_FIELDS) } else { object.has_exactly(&FIELDS) };
+        if !fits {
+            return Err(Reason::ConsentFieldsWrong.into());
+        }
+        Self::from_fields(Digest::of(bytes), object, is_timed).map_err(Refusal::from)
     }
 
-    fn from_fields(digest: Digest, object: &Object) -> Result<Self, Reason> {
+    fn from_fields(digest: Digest, object: &Object, is_timed: bool) -> Result<Self, Reason> {
         let says = |key: &str, word: &str| object.get(key).and_then(Value::as_str) == Some(word);
-        if !says("document_type", DOCUMENT_TYPE) || !says("schema_version", SCHEMA_VERSION) {
+        if !says("document_type", DOCUMENT_TYPE) || !(is_timed || says("schema_version", SCHEMA_VERSION)) {
             return Err(Reason::ConsentVersionUnknown);
         }
         let nonce = text(object, "nonce").filter(|nonce| is_nonce(nonce)).ok_or(Reason::ConsentNonceInvalid)?;
         let host_id = text(object, "host_id").ok_or(Reason::ConsentFieldsWrong)?;
-        let workspace_root_digest = digest_of(object, "workspace_root_digest").ok_or(Reason::ConsentFieldsWrong)?;
+        let root = if is_timed { "host_root_digest" } else { "workspace_root_digest" };
+        let host_root_digest = digest_of(object, root).ok_or(Reason::ConsentFieldsWrong)?;
         let asset_digest = digest_of(object, "asset_digest").ok_or(Reason::ConsentFieldsWrong)?;
         let use_boundary = nested(object, "use_boundary").ok_or(Reason::ConsentFieldsWrong)?;
         if !use_boundary.has_exactly(&USE_FIELDS) {
@@ -85,15 +155,17 @@ impl Consent {
             return Err(Reason::ConsentApprovalMissing);
         }
         let processing_boundary = nested(object, "processing_boundary").ok_or(Reason::ConsentBoundaryInvalid)?;
+        let timed = if is_timed { Some(read_timed(object)?) } else { None };
         Ok(Self {
             digest,
             nonce,
             host_id,
-            workspace_root_digest,
+            host_root_digest,
             asset_digest,
             use_boundary,
             processing_boundary,
             capsule_profile,
+            timed,
         })
     }
 
@@ -109,9 +181,13 @@ impl Consent {
     pub fn host_id(&self) -> &str {
         &self.host_id
     }
-    /// Digest of the host root's path.
-    pub fn workspace_root_digest(&self) -> Digest {
-        self.workspace_root_digest
+    /// Digest of the path of the server's root.
+    pub fn host_root_digest(&self) -> Digest {
+        self.host_root_digest
+    }
+    /// What 0.2.0 says beyond 0.1.0; `None` for 0.1.0.
+    pub fn timed(&self) -> Option<&Timed> {
+        self.timed.as_ref()
     }
     /// Digest of the asset.
     pub fn asset_digest(&self) -> Digest {
@@ -131,6 +207,25 @@ impl Consent {
     }
 }
 
+fn read_timed(object: &Object) -> Result<Timed, Reason> {
+    let time = |key: &str| object.get(key).and_then(Value::as_str).and_then(Timestamp::parse);
+    let expires_at = match object.get("expires_at") {
+        Some(Value::Null) => None,
+        _ => Some(time("expires_at").ok_or(Reason::ConsentTimesInvalid)?),
+    };
+    let issued_at = time("issued_at").ok_or(Reason::ConsentTimesInvalid)?;
+    if expires_at.is_some_and(|expires_at| expires_at <= issued_at) {
+        return Err(Reason::ConsentTimesInvalid);
+    }
+    Ok(Timed {
+        workspace_root_digest: digest_of(object, "workspace_root_digest").ok_or(Reason::ConsentFieldsWrong)?,
+        entry_digest: digest_of(object, "entry_digest").ok_or(Reason::ConsentFieldsWrong)?,
+        prompt_digest: digest_of(object, "prompt_digest").ok_or(Reason::ConsentFieldsWrong)?,
+        issued_at,
+        expires_at,
+    })
+}
+
 /// What a new document says. Made by `ConsentDraft::facts`, after the person said yes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsentFacts {
@@ -138,7 +233,7 @@ pub struct ConsentFacts {
     pub nonce: String,
     /// A host identifier.
     pub host_id: String,
-    /// Digest of the host root's path.
+    /// Digest of the path of the server's root, which 0.1.0 calls so.
     pub workspace_root_digest: Digest,
     /// Digest of the asset.
     pub asset_digest: Digest,
@@ -153,26 +248,46 @@ pub struct ConsentFacts {
 }
 
 impl ConsentFacts {
-    /// The document: two-space JSON and a final newline.
+    /// The document in 0.1.0: two-space JSON and a final newline.
     pub fn bytes(&self) -> Vec<u8> {
-        let document = Value::object([
-            ("document_type", Value::from(DOCUMENT_TYPE)),
-            ("schema_version", SCHEMA_VERSION.into()),
-            ("nonce", self.nonce.as_str().into()),
-            ("host_id", self.host_id.as_str().into()),
-            ("workspace_root_digest", self.workspace_root_digest.into()),
-            ("asset_digest", self.asset_digest.into()),
-            ("use_boundary", Value::Object(use_boundary(&self.attachment_id, self.scope_digest))),
-            (
-                "processing_boundary",
-                Value::object([("kind", NAMED_REMOTE.into()), ("processor", self.processor.as_str().into())]),
-            ),
-            ("capsule_profile", self.profile.as_str().into()),
-            ("approval_source", APPROVAL_SOURCE.into()),
-            ("approved", true.into()),
-        ]);
+        self.written(None)
+    }
+
+    /// The document in 0.2.0.
+    pub fn timed_bytes(&self, timed: &Timed) -> Vec<u8> {
+        self.written(Some(timed))
+    }
+
+    fn written(&self, timed: Option<&Timed>) -> Vec<u8> {
+        let fields: &[&str] = if timed.is_some() { &TIMED_FIELDS } else { &FIELDS };
+        let members = fields.iter().map(|field| ((*field).to_owned(), self.member(field, timed)));
         // Texts and one boolean always have a JSON form; no bytes at all would be refused by `install`.
-        write::pretty(&document).map(String::into_bytes).unwrap_or_default()
+        write::pretty(&Value::Object(members.collect())).map(String::into_bytes).unwrap_or_default()
+    }
+
+    fn member(&self, field: &str, timed: Option<&Timed>) -> Value {
+        match (field, timed) {
+            ("document_type", _) => DOCUMENT_TYPE.into(),
+            ("schema_version", None) => SCHEMA_VERSION.into(),
+            ("schema_version", Some(_)) => TIMED_SCHEMA_VERSION.into(),
+            ("nonce", _) => self.nonce.as_str().into(),
+            ("host_id", _) => self.host_id.as_str().into(),
+            ("host_root_digest", _) | ("workspace_root_digest", None) => self.workspace_root_digest.into(),
+            ("workspace_root_digest", Some(timed)) => timed.workspace_root_digest.into(),
+            ("asset_digest", _) => self.asset_digest.into(),
+            ("use_boundary", _) => Value::Object(use_boundary(&self.attachment_id, self.scope_digest)),
+            ("entry_digest", Some(timed)) => timed.entry_digest.into(),
+            ("processing_boundary", _) => {
+                Value::object([("kind", NAMED_REMOTE.into()), ("processor", self.processor.as_str().into())])
+            }
+            ("capsule_profile", _) => self.profile.as_str().into(),
+            ("approval_source", _) => APPROVAL_SOURCE.into(),
+            ("prompt_digest", Some(timed)) => timed.prompt_digest.into(),
+            ("issued_at", Some(timed)) => timed.issued_at.to_string().into(),
+            ("expires_at", Some(timed)) => timed.expires_at.map(|time| time.to_string()).into(),
+            ("approved", _) => true.into(),
+            _ => Value::Null,
+        }
     }
 }
 

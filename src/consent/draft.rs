@@ -1,12 +1,14 @@
 //! A consent before it is asked for: checked facts, from the record and the plan, about one attachment. What is asked
 //! ([`super::prompt`]) and what is written ([`ConsentFacts`]) both come from here, so they cannot differ.
 
-use super::document::ConsentFacts;
+use super::document::{ConsentFacts, Schema, Timed};
+use super::prompt;
 use crate::foundation::digest::{Digest, of_root_path};
 use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::{collapse_whitespace, is_attachment_id, is_deceptive, is_host_id, utf16_len};
+use crate::foundation::time::Timestamp;
 
 /// The facts as the record, the plan and the person's command line give them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub struct DraftFacts {
     pub does_not_apply_to: Vec<String>,
     /// Digest of the attachment's scope.
     pub scope_digest: Digest,
+    /// Digest of the attachment's whole entry.
+    pub entry_digest: Digest,
     /// The directory that holds the record.
     pub workspace: AbsolutePath,
     /// The root that the server will be pinned to: the consent binds this one.
@@ -39,6 +43,8 @@ pub struct DraftFacts {
     pub processor: String,
     /// The capsule profile: index, compact, scenario or full.
     pub profile: String,
+    /// From when on an allowance holds no more; `None`: until it is revoked.
+    pub expires_at: Option<Timestamp>,
 }
 
 /// Facts that may be asked about and written.
@@ -64,6 +70,21 @@ impl ConsentDraft {
     /// The checked facts.
     pub fn as_facts(&self) -> &DraftFacts {
         &self.0
+    }
+
+    /// The document that is written, with a nonce from [`super::document::nonce`] and the time of the answer.
+    pub fn document(&self, schema: Schema, nonce: String, issued_at: Timestamp) -> Vec<u8> {
+        let facts = self.facts(nonce);
+        match schema {
+            Schema::Plain => facts.bytes(),
+            Schema::Timed => facts.timed_bytes(&Timed {
+                workspace_root_digest: of_root_path(self.0.workspace.as_str()),
+                entry_digest: self.0.entry_digest,
+                prompt_digest: prompt::digest(self),
+                issued_at,
+                expires_at: self.0.expires_at,
+            }),
+        }
     }
 
     /// What will be written, with a nonce from [`super::document::nonce`].

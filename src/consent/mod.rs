@@ -3,9 +3,14 @@
 //! Only the person's own commands write it ([`store`], after [`prompt`] was answered); everything else reads it, through
 //! one reader ([`document`]) and one comparison ([`binding`]). Nothing here asks, starts or delivers anything.
 
+pub mod adoption;
 pub mod binding;
+pub mod cooldown;
 pub mod document;
 pub mod draft;
+pub mod host_draft;
+pub mod ledger;
+pub mod managed;
 pub mod prompt;
 #[cfg(test)]
 mod prompt_tests;

@@ -1,17 +1,23 @@
 //! The question that a person answers: a text of at most 24 rows of 79 cells, whatever the facts hold. Host, destination
 //! and question stand in its last 12 rows and are never cut. Asks nobody and reads no answer by itself.
 //!
+//! Its digest is kept in the consent, so the same facts must always give the same text. What would be replaced, and the
+//! machine's fields where they are asked for, stand above it and are no part of it.
+//!
 //! Foreign text is shown escaped, on its own rows, in quotes where it is somebody's words; a row that continues one never
 //! starts where a label does.
 
 use super::draft::{ConsentDraft, DraftFacts, profile_in_words};
 use super::store::Standing;
-use crate::foundation::digest::of_root_path;
+use crate::foundation::digest::{Digest, of_root_path};
 use crate::foundation::text::{collapse_whitespace, display, trim};
+use crate::foundation::time::Timestamp;
 use crate::foundation::value::Value;
 
-/// Rows of the question, and cells of a row, on the smallest terminal.
-const ROWS: usize = 24;
+/// Rows of the question on the smallest terminal; one more is for what would be replaced.
+const ROWS: usize = 23;
+/// Rows and columns of the smallest terminal that every question fits, and what is assumed of one that tells no size.
+pub const SMALLEST: (u16, u16) = (24, 80);
 /// Rows at the end that hold host, destination and question.
 const LAST_ROWS: usize = 12;
 /// Where the text of a row begins, and how many cells it has (the last cell of 80 stays free).
@@ -30,13 +36,48 @@ pub fn allows(answer: &str) -> bool {
     answer.len() < 16 && (word.eq_ignore_ascii_case("y") || word.eq_ignore_ascii_case("yes"))
 }
 
-/// The question's text; it ends in `[y/N] ` without a newline. With `details` the machine's fields stand above it. What
-/// an allowance would replace has a row of its own.
-pub fn question(draft: &ConsentDraft, standing: &Standing, details: bool) -> String {
-    let facts = draft.as_facts();
+/// The whole text that is shown; it ends in `[y/N] ` without a newline. With `details` the machine's fields stand above
+/// it. What an allowance would replace has a row of its own.
+pub fn shown(draft: &ConsentDraft, standing: &Standing, details: bool) -> String {
+    let mut above = if details { machine_fields(draft) } else { Vec::new() };
+    above.extend(replaced(draft.as_facts(), standing));
+    above.push(question(draft));
+    above.join("\n")
+}
+
+/// The digest of the question, as a consent keeps it.
+pub fn digest(draft: &ConsentDraft) -> Digest {
+    Digest::of(question(draft).as_bytes())
+}
+
+/// The rows that must be seen at once: host, destination and question.
+fn decision(facts: &DraftFacts) -> Vec<String> {
     let mut tail = field("Host", &plain(&facts.host_id), LAST_ROWS, "");
     tail.extend(field("Destination", &plain(&facts.processor), LAST_ROWS, ""));
     tail.extend(warning(&facts.processor));
+    tail
+}
+
+/// Whether a window of these rows and columns shows a whole text at once.
+pub fn holds(text: &str, (rows, columns): (u16, u16)) -> bool {
+    let columns = usize::from(columns).max(1);
+    text.split('\n').map(|row| cells(row).div_ceil(columns).max(1)).sum::<usize>() <= usize::from(rows)
+}
+
+/// Whether a window of these rows and columns shows host, destination and question at once.
+pub fn fits(draft: &ConsentDraft, (rows, columns): (u16, u16)) -> bool {
+    let columns = usize::from(columns).max(1);
+    let tail = decision(draft.as_facts());
+    let lines = |row: &str| cells(row).div_ceil(columns).max(1);
+    // The blank row before the question, and the room for the answer.
+    let needed = tail.iter().map(|row| lines(row)).sum::<usize>() + 1 + lines(QUESTION) + usize::from(columns < 60);
+    needed <= usize::from(rows)
+}
+
+/// The question: the same text for the same facts.
+pub fn question(draft: &ConsentDraft) -> String {
+    let facts = draft.as_facts();
+    let tail = decision(facts);
     let identity = format!("{}@{}", facts.asset_id, facts.asset_version);
     let mut above = field("Asset title", &quoted([&facts.asset_title]), 1, "");
     above.extend(field("Asset", &plain(&identity), 1, ""));
@@ -44,8 +85,7 @@ pub fn question(draft: &ConsentDraft, standing: &Standing, details: bool) -> Str
         field("Workspace", &middle_cut(plain(facts.workspace.as_str())), 1, ""),
         host_root(facts),
         field("Handed over", &plain(profile_in_words(&facts.profile).unwrap_or_default()), 1, ""),
-        field("Valid", &plain("until you revoke it (how is shown when you allow)"), 1, ""),
-        replaced(facts, standing),
+        field("Valid", &plain(&validity(facts.expires_at)), 1, ""),
         field("Copies", &plain("the host may keep what it receives in its transcript"), 1, ""),
     ]
     .concat();
@@ -57,8 +97,7 @@ pub fn question(draft: &ConsentDraft, standing: &Standing, details: bool) -> Str
     ];
     let (recorded, spare) = share(&wishes, spare);
     let blank = usize::from(spare >= 2 && tail.len() + 2 <= LAST_ROWS);
-    let mut rows = if details { machine_fields(draft) } else { Vec::new() };
-    rows.push(HEADING.to_owned());
+    let mut rows = vec![HEADING.to_owned()];
     rows.extend(vec![String::new(); blank]);
     rows.extend(above);
     rows.extend(recorded);
@@ -67,6 +106,15 @@ pub fn question(draft: &ConsentDraft, standing: &Standing, details: bool) -> Str
     rows.extend(vec![String::new(); blank]);
     rows.push(QUESTION.to_owned());
     rows.join("\n")
+}
+
+/// How long an allowance holds, to the minute.
+fn validity(expires_at: Option<Timestamp>) -> String {
+    let Some(time) = expires_at.map(|time| time.to_string()) else {
+        return "until you revoke it (how is shown when you allow)".to_owned();
+    };
+    let (day, clock) = (time.get(..10).unwrap_or_default(), time.get(11..16).unwrap_or_default());
+    format!("until {day} {clock} UTC, or until you revoke it")
 }
 
 /// The root that the consent binds, where it is wider than the workspace: the person allows a server for all of it.
@@ -84,7 +132,7 @@ fn replaced(facts: &DraftFacts, standing: &Standing) -> Vec<String> {
         Standing::Unreadable => return field("Replaces", &plain("a file there that is no readable consent"), 1, ""),
         Standing::Consent(old) => old,
     };
-    let here = old.workspace_root_digest() == of_root_path(facts.host_root.as_str());
+    let here = old.host_root_digest() == of_root_path(facts.host_root.as_str());
     let mut tokens = plain(if here { "this root's consent:" } else { "ANOTHER root's consent:" });
     tokens.push(" ".to_owned());
     let processor = old.processing_boundary().get("processor").and_then(Value::as_str).unwrap_or_default();
@@ -111,7 +159,7 @@ fn share(wishes: &[(&str, Vec<String>, String)], rows: usize) -> (Vec<String>, u
 }
 
 /// A label and its text, wrapped to at most `limit` rows; what does not fit ends in `…` and `cut`.
-fn field(label: &str, tokens: &[String], limit: usize, cut: &str) -> Vec<String> {
+pub(super) fn field(label: &str, tokens: &[String], limit: usize, cut: &str) -> Vec<String> {
     let mut rows = vec![format!("{:INDENT$}", format!("  {label}"))];
     let mut used = 0;
     let mark = format!("… {cut}");
@@ -142,13 +190,13 @@ fn cells_of(tokens: &[String]) -> usize {
 }
 
 /// Text as pieces that stay together: one character, or the escape that stands for it.
-fn plain(text: &str) -> Vec<String> {
+pub(super) fn plain(text: &str) -> Vec<String> {
     let mut buffer = [0; 4];
     collapse_whitespace(text).chars().map(|character| display(character.encode_utf8(&mut buffer), 1)).collect()
 }
 
 /// Texts in quotes, separated by commas. A quote inside is escaped, so none can end early.
-fn quoted<'a>(texts: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+pub(super) fn quoted<'a>(texts: impl IntoIterator<Item = &'a String>) -> Vec<String> {
     let mut tokens = Vec::new();
     for (at, text) in texts.into_iter().enumerate() {
         if tokens.len() > FIELD_ROWS * CELLS {
@@ -162,7 +210,7 @@ fn quoted<'a>(texts: impl IntoIterator<Item = &'a String>) -> Vec<String> {
     tokens
 }
 
-fn list(phrases: &[String], none: &str) -> Vec<String> {
+pub(super) fn list(phrases: &[String], none: &str) -> Vec<String> {
     if phrases.is_empty() { plain(none) } else { quoted(phrases) }
 }
 
@@ -171,7 +219,7 @@ fn in_all(phrases: &[String]) -> String {
 }
 
 /// A long path keeps its beginning and its end, which say most.
-fn middle_cut(tokens: Vec<String>) -> Vec<String> {
+pub(super) fn middle_cut(tokens: Vec<String>) -> Vec<String> {
     if cells_of(&tokens) <= CELLS {
         return tokens;
     }
@@ -229,7 +277,9 @@ fn machine_fields(draft: &ConsentDraft) -> Vec<String> {
         ("asset_digest", facts.asset_digest.to_string()),
         ("attachment_id", facts.attachment_id.clone()),
         ("scope_digest", facts.scope_digest.to_string()),
-        ("workspace_root_digest", of_root_path(facts.host_root.as_str()).to_string()),
+        ("entry_digest", facts.entry_digest.to_string()),
+        ("host_root_digest", of_root_path(facts.host_root.as_str()).to_string()),
+        ("workspace_root_digest", of_root_path(facts.workspace.as_str()).to_string()),
         ("capsule_profile", facts.profile.clone()),
     ];
     values.into_iter().flat_map(|(name, value)| [format!("{name}:"), format!("  {value}")]).collect()

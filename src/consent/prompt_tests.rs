@@ -1,7 +1,7 @@
 //! The question cannot be forged, hidden, reordered or pushed off the screen.
 
 use super::draft::ConsentDraft;
-use super::prompt::{INDENT, QUESTION, allows, cells, question};
+use super::prompt::{INDENT, QUESTION, allows, cells, shown};
 use super::store::Standing;
 use crate::consent::{Consent, ConsentFacts, DraftFacts};
 use crate::foundation::digest::{Digest, of_root_path};
@@ -19,16 +19,18 @@ fn facts() -> DraftFacts {
         applies_to: vec!["review the pull request".into()],
         does_not_apply_to: vec!["write documentation".into()],
         scope_digest: Digest::of(b"scope"),
+        entry_digest: Digest::of(b"entry"),
         workspace: AbsolutePath::parse("/srv/w").unwrap(),
         host_root: AbsolutePath::parse("/srv/w").unwrap(),
         host_id: "golden-host".into(),
         processor: "Example Inference Ltd".into(),
         profile: "compact".into(),
+        expires_at: None,
     }
 }
 
 fn ask(facts: DraftFacts) -> String {
-    question(&ConsentDraft::new(facts).unwrap(), &Standing::Nothing, false)
+    shown(&ConsentDraft::new(facts).unwrap(), &Standing::Nothing, false)
 }
 
 /// Everything that must hold for any question, whatever a hostile asset, record or path says.
@@ -84,7 +86,7 @@ fn the_question_says_who_gets_what_where_and_for_how_long() {
 #[test]
 fn details_stand_above_the_same_question() {
     let draft = ConsentDraft::new(facts()).unwrap();
-    let (short, long) = (question(&draft, &Standing::Nothing, false), question(&draft, &Standing::Nothing, true));
+    let (short, long) = (shown(&draft, &Standing::Nothing, false), shown(&draft, &Standing::Nothing, true));
     assert!(long.ends_with(&format!("\n{short}")));
     assert!(long.contains(&Digest::of(b"asset").to_string()) && long.contains("att_000000000000000000000001"));
     assert!(long.split('\n').all(|row| cells(row) < 80));
@@ -207,10 +209,10 @@ fn what_was_asked_is_what_is_written() {
     let draft = ConsentDraft::new(facts()).unwrap();
     let bytes = draft.facts("0".repeat(32)).bytes();
     let consent = crate::consent::Consent::read(&bytes).unwrap();
-    let text = question(&draft, &Standing::Nothing, true);
+    let text = shown(&draft, &Standing::Nothing, true);
     assert!(text.contains(&format!("  Host         {}\n", consent.host_id())));
     assert!(text.contains(&consent.asset_digest().to_string()));
-    assert!(text.contains(&consent.workspace_root_digest().to_string()));
+    assert!(text.contains(&consent.host_root_digest().to_string()));
     let processor = crate::consent::check_destination(&consent).unwrap();
     assert!(text.contains(&format!("  Destination  {processor}\n")));
 }
@@ -242,7 +244,7 @@ fn standing(root: &str, host_id: &str, processor: &str) -> Standing {
 fn a_consent_that_would_be_replaced_is_named_in_one_row() {
     let draft = ConsentDraft::new(facts()).unwrap();
     let row = |standing: &Standing| {
-        let text = question(&draft, standing, false);
+        let text = shown(&draft, standing, false);
         assert_unforged(&text, "golden-host", "Example Inference Ltd");
         text.lines().find_map(|row| row.strip_prefix("  Replaces     ")).map(str::to_owned)
     };
@@ -269,7 +271,7 @@ fn the_largest_question_of_all_keeps_its_rows_when_it_replaces_something() {
         workspace: long,
         ..facts()
     });
-    let text = question(&draft.unwrap(), &standing("/", &"o".repeat(4000), &"文".repeat(256)), false);
+    let text = shown(&draft.unwrap(), &standing("/", &"o".repeat(4000), &"文".repeat(256)), false);
     assert_unforged(&text, &host, &processor);
-    assert!(text.contains("\n  Replaces     ANOTHER") && text.contains("\n  Server root  "), "{text}");
+    assert!(text.starts_with("  Replaces     ANOTHER") && text.contains("\n  Server root  "), "{text}");
 }

@@ -3,6 +3,7 @@
 //! A server only reads, through the parent directory it held since its start. Replacing is one rename over the old
 //! document, so a reader sees the old one or the new one, whole; never neither, and never a copy beside it.
 
+use super::binding::{SET_NAME_END, SET_NAME_START};
 use super::document::{self, Consent};
 use crate::capability::private_file::{PrivateDirectory, PrivateFault, make_private, temporary_name};
 use crate::foundation::digest::Digest;
@@ -13,19 +14,31 @@ use crate::foundation::refusal::{Reason, Refusal, Stage};
 use crate::foundation::value::{Object, Value};
 use crate::system::{Fault, Identity, Observe, System};
 
-/// The consent that a server was started with. A bad coordinate does not stop the server; it is remembered, and every
-/// load is refused with it.
-pub struct ConsentSource<S: Observe>(Result<ConsentFile<S>, Reason>);
+/// The consent that a server was started with: one file, or a set with one document for each coordinates. A bad
+/// coordinate does not stop the server; it is remembered, and every load is refused with it.
+pub struct ConsentSource<S: Observe>(Result<Bound<S>, Reason>);
+
+enum Bound<S: Observe> {
+    File(ConsentFile<S>),
+    Set(PrivateDirectory<S>),
+}
 
 impl<S: Observe> ConsentSource<S> {
     /// Binds the parent directory of the coordinate. Remembers `consent_not_configured` (absent or empty),
     /// `consent_parent_insecure` (not an absolute normal path, or its parent is not a private directory),
     /// `consent_parent_missing` (it has none yet) or `consent_inside_workspace`.
     pub fn bind(system: &S, coordinate: Option<&str>, workspace_root: Identity) -> Self {
-        let Some(text) = coordinate.filter(|text| !text.is_empty()) else {
-            return Self(Err(Reason::ConsentNotConfigured));
+        Self::bind_either(system, coordinate, None, workspace_root)
+    }
+
+    /// As [`ConsentSource::bind`]; where no file is named, binds the directory of a consent set under the same rules.
+    pub fn bind_either(system: &S, file: Option<&str>, set: Option<&str>, workspace_root: Identity) -> Self {
+        let bound = match (file.filter(|text| !text.is_empty()), set.filter(|text| !text.is_empty())) {
+            (Some(file), _) => bind_file(system, file, workspace_root).map(Bound::File),
+            (None, Some(set)) => bind_set(system, set, workspace_root).map(Bound::Set),
+            (None, None) => Err(Reason::ConsentNotConfigured),
         };
-        Self(bind(system, text, workspace_root))
+        Self(bound)
     }
 
     /// Why this source can never be read; `None` if it is bound.
@@ -33,22 +46,58 @@ impl<S: Observe> ConsentSource<S> {
         self.0.as_ref().err().copied()
     }
 
-    /// The document's bytes, 1 to [`limits::CONSENT_BYTES`], after asserting that the parent is still the bound one.
+    /// The document's bytes, 1 to [`limits::CONSENT_BYTES`], after asserting that the parent is still the bound one. For
+    /// a source that is one file.
     pub fn read(&self, system: &S) -> Result<Vec<u8>, Refusal> {
-        self.0.as_ref().map_err(|reason| Refusal::new(*reason))?.read(system)
+        self.read_for(system, "")
+    }
+
+    /// As [`ConsentSource::read`]; of a set, the document with this name. Where a set has none, `consent_not_in_set`.
+    pub fn read_for(&self, system: &S, name: &str) -> Result<Vec<u8>, Refusal> {
+        match self.0.as_ref().map_err(|reason| Refusal::new(*reason))? {
+            Bound::File(file) => file.read(system),
+            Bound::Set(directory) => read_document(system, directory, name).map_err(|refusal| match refusal.reason() {
+                Reason::ConsentMissing => Reason::ConsentNotInSet.into(),
+                _ => refusal,
+            }),
+        }
     }
 }
 
-fn bind<S: Observe>(system: &S, text: &str, workspace_root: Identity) -> Result<ConsentFile<S>, Reason> {
+fn bind_file<S: Observe>(system: &S, text: &str, workspace_root: Identity) -> Result<ConsentFile<S>, Reason> {
     let path = AbsolutePath::parse(text).map_err(|_| Reason::ConsentParentInsecure)?;
-    let (parent, _) = path.split_last().ok_or(Reason::ConsentParentInsecure)?;
-    let file = ConsentFile::open(system, &path);
+    let (parent, name) = path.split_last().ok_or(Reason::ConsentParentInsecure)?;
+    let directory = bind_directory(system, &parent, workspace_root)?;
+    Ok(ConsentFile { directory, name: name.to_owned() })
+}
+
+fn bind_set<S: Observe>(system: &S, text: &str, workspace_root: Identity) -> Result<PrivateDirectory<S>, Reason> {
+    let path = AbsolutePath::parse(text).map_err(|_| Reason::ConsentParentInsecure)?;
+    bind_directory(system, &path, workspace_root)
+}
+
+fn bind_directory<S: Observe>(
+    system: &S,
+    path: &AbsolutePath,
+    workspace_root: Identity,
+) -> Result<PrivateDirectory<S>, Reason> {
+    let directory = PrivateDirectory::open(system, path);
     // Said before what is wrong with the directory: a directory inside the workspace would never do.
-    match is_at_or_below(system, &parent, workspace_root) {
+    match is_at_or_below(system, path, workspace_root) {
         Ok(true) => Err(Reason::ConsentInsideWorkspace),
-        Ok(false) => file.map_err(|_| Reason::ConsentParentInsecure)?.ok_or(Reason::ConsentParentMissing),
+        Ok(false) => directory.map_err(|fault| match fault {
+            PrivateFault::Missing => Reason::ConsentParentMissing,
+            _ => Reason::ConsentParentInsecure,
+        }),
         Err(_) => Err(Reason::ConsentParentInsecure),
     }
+}
+
+/// A document's bytes for a load. Refuses `consent_parent_changed`, `consent_missing`, `consent_not_private`,
+/// `consent_changed_while_read`.
+fn read_document<S: Observe>(system: &S, directory: &PrivateDirectory<S>, name: &str) -> Result<Vec<u8>, Refusal> {
+    directory.assert_unchanged(system).map_err(|_| Reason::ConsentParentChanged)?;
+    directory.read(system, name, limits::CONSENT_BYTES).map_err(|fault| reason_of_private_fault(fault).into())
 }
 
 /// Whether a directory is the given one or lies below it: by what its ancestors *are*, not by how they are spelt.
@@ -96,10 +145,12 @@ impl<S: Observe> ConsentFile<S> {
     /// The document's bytes for a load. Refuses `consent_parent_changed`, `consent_missing`, `consent_not_private`,
     /// `consent_changed_while_read`.
     pub fn read(&self, system: &S) -> Result<Vec<u8>, Refusal> {
-        self.directory.assert_unchanged(system).map_err(|_| Reason::ConsentParentChanged)?;
-        self.directory
-            .read(system, &self.name, limits::CONSENT_BYTES)
-            .map_err(|fault| reason_of_private_fault(fault).into())
+        read_document(system, &self.directory, &self.name)
+    }
+
+    /// The digest of what stands there, if it can be read.
+    pub fn digest(&self, system: &S) -> Option<Digest> {
+        self.look(system).ok().flatten().as_deref().map(Digest::of)
     }
 
     /// The bytes for a person's look, at most [`limits::CONSENT_STATUS_BYTES`]; `None` if there is no document.
@@ -110,6 +161,17 @@ impl<S: Observe> ConsentFile<S> {
             Err(_) => Err(Reason::ConsentFileInvalid.into()),
         }
     }
+}
+
+/// The names of the documents in a consent set, sorted; none where there is no such directory. Refuses
+/// `consent_directory_insecure`.
+pub fn names_of_set<S: System>(system: &S, set: &AbsolutePath) -> Result<Vec<String>, Refusal> {
+    let directory = match PrivateDirectory::open(system, set) {
+        Err(PrivateFault::Missing) => return Ok(Vec::new()),
+        other => other.map_err(|_| Reason::ConsentDirectoryInsecure)?,
+    };
+    let names = system.list(directory.handle()).map_err(|_| Reason::ConsentDirectoryInsecure)?;
+    Ok(names.into_iter().filter(|name| name.starts_with(SET_NAME_START) && name.ends_with(SET_NAME_END)).collect())
 }
 
 /// What stands at a place before a consent is stored there.
@@ -235,12 +297,15 @@ pub fn status<S: Observe>(system: &S, file: Option<&ConsentFile<S>>) -> Result<V
     Ok(Value::Object(recorded_status(&look(system, file)?)))
 }
 
-/// As [`status`], and which server root and attachment the document is for: `workspace_root_digest`, `attachment_id`.
+/// As [`status`], and which roots and attachment the document is for, and its end: `host_root_digest`, `expires_at` (both
+/// null in 0.1.0), `workspace_root_digest` (in 0.1.0 the server's root), `attachment_id`.
 pub fn status_with_place<S: Observe>(system: &S, file: Option<&ConsentFile<S>>) -> Result<Value, Refusal> {
     let found = look(system, file)?;
     let mut status = recorded_status(&found);
     let document = found.1.as_ref();
     let text = |value: Option<&Value>| Value::from(value.and_then(Value::as_str));
+    status.insert("host_root_digest", text(document.and_then(|document| document.get("host_root_digest"))));
+    status.insert("expires_at", text(document.and_then(|document| document.get("expires_at"))));
     status.insert("workspace_root_digest", text(document.and_then(|document| document.get("workspace_root_digest"))));
     status.insert(
         "attachment_id",
@@ -275,7 +340,7 @@ fn recorded_status((digest, document): &(Option<Digest>, Option<Value>)) -> Obje
     for key in ["capsule_profile", "approval_source"] {
         status.insert(key, member(key));
     }
-    status.insert("approved_at", Value::Null);
+    status.insert("approved_at", member("issued_at"));
     status.insert("revoked", false);
     status
 }

@@ -222,7 +222,7 @@ fn status_says_what_the_file_says_and_that_it_is_not_revoked() {
     let more = more(Some(&file(&system)));
     assert_eq!(
         more.as_object().unwrap().keys().collect::<Vec<_>>().join(" "),
-        format!("{keys} workspace_root_digest attachment_id")
+        format!("{keys} host_root_digest expires_at workspace_root_digest attachment_id")
     );
     assert_eq!(more.get("workspace_root_digest"), Some(&Value::from(of_root_path("/srv/w"))));
     assert_eq!(more.get("attachment_id").and_then(Value::as_str), Some("att_000000000000000000000001"));

@@ -29,6 +29,12 @@ pub const CONSENT_BYTES: u64 = 16_384;
 pub const CONSENT_STATUS_BYTES: u64 = 65_536;
 /// Nesting of a consent document.
 pub const CONSENT_DEPTH: usize = 4;
+/// Size of the ledger of approved attachments.
+pub const LEDGER_BYTES: u64 = 4_194_304;
+/// Attachments that the ledger remembers, and consents that were taken back; the oldest are forgotten first.
+pub const LEDGER_ROWS: usize = 4096;
+/// Size of the managed policy.
+pub const MANAGED_POLICY_BYTES: u64 = 262_144;
 /// Nesting of a draft or a policy on standard input.
 pub const POLICY_DEPTH: usize = 4;
 /// Bytes of a host identifier.

@@ -5,7 +5,7 @@
 
 mod shape;
 
-use crate::foundation::digest::Digest;
+use crate::foundation::digest::{self, Digest};
 use crate::foundation::json::{JsonFault, read_strict, write};
 use crate::foundation::limits;
 use crate::foundation::refusal::{Reason, Refusal};
@@ -133,6 +133,11 @@ impl Attachment {
     /// The digest of the scope's compact JSON in file key order (what a consent binds).
     pub fn scope_digest(&self) -> Digest {
         self.scope_digest
+    }
+
+    /// The digest of the whole entry's compact JSON in file key order.
+    pub fn entry_digest(&self) -> Option<Digest> {
+        digest::of_document(&self.entry)
     }
 
     /// The whole entry as it stands in the file.

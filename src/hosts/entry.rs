@@ -16,8 +16,8 @@ pub struct EntryFacts {
     pub root: AbsolutePath,
     /// `KDNA_MCP_HOST_ID`.
     pub host_id: String,
-    /// `KDNA_MCP_HOST_PROCESSING_CONSENT_FILE`.
-    pub consent: AbsolutePath,
+    /// The variable that says where consents are kept, and its value.
+    pub consent: (&'static str, AbsolutePath),
     /// `KDNA_BROKER_STATE_DIR`, where it is not the default.
     pub state: Option<AbsolutePath>,
 }
@@ -27,7 +27,7 @@ impl EntryFacts {
         let mut variables = Object::new();
         variables.insert("KDNA_MCP_WORKSPACE_ROOT", self.root.as_str());
         variables.insert("KDNA_MCP_HOST_ID", self.host_id.as_str());
-        variables.insert("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE", self.consent.as_str());
+        variables.insert(self.consent.0, self.consent.1.as_str());
         if let Some(state) = &self.state {
             variables.insert("KDNA_BROKER_STATE_DIR", state.as_str());
         }

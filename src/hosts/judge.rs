@@ -21,15 +21,16 @@ pub struct Remark {
 /// Longest name of a server that is shown.
 const SHOWN: usize = 48;
 /// Variables of an entry that name a file or a directory.
-const PATHS: [&str; 5] = [
+const PATHS: [&str; 6] = [
     "KDNA_MCP_WORKSPACE_ROOT",
     "KDNA_MCP_HOST_PROCESSING_CONSENT_FILE",
+    "KDNA_BROKER_CONSENT_DIR",
     "KDNA_MCP_AUTHORIZATION_FILE",
     "KDNA_BROKER_STATE_DIR",
     "KDNA_BROKER_RUNTIME_PINS",
 ];
 /// Other variables of an entry that are known.
-const WORDS: [&str; 3] = ["KDNA_MCP_HOST_ID", "KDNA_BROKER_CONSENT_DIR", "KDNA_BROKER_REQUIRE_LEDGER"];
+const WORDS: [&str; 2] = ["KDNA_MCP_HOST_ID", "KDNA_BROKER_REQUIRE_LEDGER"];
 /// What a name holds that is the name of a secret.
 const SECRETS: [&str; 8] = ["PASSW", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIAL", "API_KEY", "APIKEY", "PRIVATE_KEY"];
 

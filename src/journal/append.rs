@@ -10,6 +10,7 @@ use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::path::RelativePath;
 use crate::foundation::refusal::{Reason, Refusal, Stage};
+use crate::foundation::time::Timestamp;
 use crate::system::{Facts, Fault, Kind, System};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -47,6 +48,11 @@ impl<S: System> Journal<S> {
         &self.install_id
     }
 
+    /// The latest time in the journal, as of this process's own last row; `None` before it wrote one.
+    pub fn latest(&self) -> Option<Timestamp> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).and_then(|known| known.tail.at)
+    }
+
     /// Proves that a load can be recorded, by recording the intent (stage journal-open). Refuses as
     /// [`Journal::append`].
     pub fn prove(&self, system: &S, operation: &OperationId, host_id: Option<&str>) -> Result<u64, Refusal> {
@@ -66,10 +72,13 @@ impl<S: System> Journal<S> {
         let _lock = hold_lock(system, &self.directory)?;
         let (end, tail) = self.end(system, *known)?;
         let sequence = tail.sequence.checked_add(1).ok_or(Reason::JournalUnwritable)?;
+        // A clock that went back writes no earlier time: the last row's is the latest of all.
+        let now = system.now();
+        let at = tail.at.map_or(now, |latest| latest.max(now));
         let place = Place {
             sequence,
             event_id: &draw(system, "evt_")?,
-            at: system.now(),
+            at,
             install_id: &self.install_id,
             account: system.user(),
             previous: tail.head,
@@ -79,7 +88,7 @@ impl<S: System> Journal<S> {
         *known = None;
         let facts = end.write(system, &self.directory, &line)?;
         let head = Some(Digest::of(line.as_bytes()));
-        *known = Some(Known { segment: end.segment, facts, tail: Tail { sequence, head } });
+        *known = Some(Known { segment: end.segment, facts, tail: Tail { sequence, head, at: Some(at) } });
         Ok(sequence.into())
     }
 

@@ -9,7 +9,8 @@ mod tail;
 mod verify;
 
 pub use append::Journal;
-pub use row::{Event, OperationId, RowDraft};
+pub use row::{AskedBy, Event, OperationId, RowDraft};
+pub use tail::latest;
 pub use verify::{BadRow, Verified, Verifier, Why, verify, verify_directory};
 
 use std::ops::RangeInclusive;

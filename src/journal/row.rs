@@ -35,12 +35,20 @@ pub(super) const FIELDS: [&str; 19] = [
     "previous",
 ];
 
+/// The member that rows about questions have before `previous`: what asked.
+const ASKED_BY: &str = "asked_by";
+const ASKED_BY_FIELDS: [&str; 2] = ["session", "programs"];
+/// Programs that are named, the nearest first.
+const PROGRAMS: usize = 16;
+/// Bytes of a program's name, as the system cuts it.
+const PROGRAM_BYTES: usize = 15;
+
 /// A member `secret` may follow: only where there was a password.
 const ENFORCEMENT_FIELDS: [&str; 4] = ["landlock", "seccomp", "sealed", "pin"];
 /// How rows before the pin kind said it; still verified, no longer written.
 const EARLIER_ENFORCEMENT_FIELDS: [&str; 3] = ["landlock", "seccomp", "sealed"];
-/// The root, its members, the members of `enforcement`.
-const ROW_DEPTH: usize = 2;
+/// The root, its members, the members of `enforcement`, the list in `asked_by`.
+const ROW_DEPTH: usize = 3;
 
 /// What a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,15 +63,32 @@ pub enum Event {
     Refused,
     /// A Capsule is handed over; written before its first byte.
     Delivered,
+    /// A person allowed; written before the consent is in force.
+    Allowed,
+    /// A person declined.
+    Declined,
+    /// A person took a consent back.
+    Revoked,
+    /// A person approved an attachment that came with its workspace.
+    Attached,
 }
 
 impl Event {
     /// Every event that this version writes.
-    pub const ALL: [Event; 5] = [Event::Started, Event::Intended, Event::Withheld, Event::Refused, Event::Delivered];
+    pub const ALL: [Event; 9] = [
+        Event::Started,
+        Event::Intended,
+        Event::Withheld,
+        Event::Refused,
+        Event::Delivered,
+        Event::Allowed,
+        Event::Declined,
+        Event::Revoked,
+        Event::Attached,
+    ];
 
     /// Words that later versions may write; verified, never written here.
-    pub const RESERVED: [&str; 8] =
-        ["stopped", "asked", "allowed", "declined", "revoked", "attached", "recovered", "checkpoint"];
+    pub const RESERVED: [&str; 4] = ["stopped", "asked", "recovered", "checkpoint"];
 
     /// The word in the row.
     pub const fn as_str(self) -> &'static str {
@@ -73,6 +98,10 @@ impl Event {
             Event::Withheld => "withheld",
             Event::Refused => "refused",
             Event::Delivered => "delivered",
+            Event::Allowed => "allowed",
+            Event::Declined => "declined",
+            Event::Revoked => "revoked",
+            Event::Attached => "attached",
         }
     }
 }
@@ -115,6 +144,34 @@ pub struct RowDraft {
     host_id: Option<String>,
     processor: Option<String>,
     enforcement: Option<Enforcement>,
+    asked_by: Option<AskedBy>,
+}
+
+/// What asked a person: the session, and the names of the programs above the command, the nearest first. A program chooses
+/// its name itself, so this tells who claims to have asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedBy {
+    session: u32,
+    programs: Vec<String>,
+}
+
+impl AskedBy {
+    /// Takes at most 16 names; of each, what is not a letter, a digit or one of `._+-` becomes `_`.
+    pub fn new<'a>(session: u32, programs: impl IntoIterator<Item = &'a str>) -> Self {
+        let plain = |byte: u8| if is_plain(byte) { char::from(byte) } else { '_' };
+        let name = |name: &str| name.bytes().take(PROGRAM_BYTES).map(plain).collect::<String>();
+        let programs = programs.into_iter().filter(|program| !program.is_empty()).take(PROGRAMS).map(name).collect();
+        Self { session, programs }
+    }
+
+    fn value(&self) -> Value {
+        let programs: Vec<Value> = self.programs.iter().map(|program| program.as_str().into()).collect();
+        Value::object([("session", Value::from(self.session)), ("programs", programs.into())])
+    }
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"._+-".contains(&byte)
 }
 
 impl RowDraft {
@@ -132,6 +189,7 @@ impl RowDraft {
             host_id: None,
             processor: None,
             enforcement: None,
+            asked_by: None,
         }
     }
 
@@ -158,6 +216,10 @@ impl RowDraft {
     /// How strongly the runtime was confined.
     pub fn enforcement(self, enforcement: Enforcement) -> Self {
         Self { enforcement: Some(enforcement), ..self }
+    }
+    /// What asked the person.
+    pub fn asked_by(self, asked_by: AskedBy) -> Self {
+        Self { asked_by: Some(asked_by), ..self }
     }
     /// The attachment. Refuses `internal` for what is no attachment identifier.
     pub fn attachment(self, id: &str) -> Result<Self, Refusal> {
@@ -198,8 +260,11 @@ impl RowDraft {
             self.enforcement.map(enforcement_value).into(),
             place.previous.into(),
         ];
-        let row = FIELDS.into_iter().map(str::to_owned).zip(values).collect();
-        render(&row).ok_or_else(|| Reason::JournalUnwritable.into())
+        let mut members: Vec<(String, Value)> = FIELDS.into_iter().map(str::to_owned).zip(values).collect();
+        if let Some(asked_by) = &self.asked_by {
+            members.insert(FIELDS.len() - 1, (ASKED_BY.to_owned(), asked_by.value()));
+        }
+        render(&members.into_iter().collect()).ok_or_else(|| Reason::JournalUnwritable.into())
     }
 }
 
@@ -230,6 +295,7 @@ pub(super) struct Place<'a> {
 pub(super) struct Link {
     pub(super) sequence: u32,
     pub(super) event_id: String,
+    pub(super) at: Timestamp,
     pub(super) previous: Option<Digest>,
 }
 
@@ -242,7 +308,7 @@ pub(super) fn check(line: &[u8]) -> Result<Link, Why> {
         JsonFault::DuplicateKey => Why::DuplicateKey,
         _ => Why::NotJson,
     })?;
-    let row = value.as_object().filter(|row| row.keys().eq(FIELDS)).ok_or(Why::Fields)?;
+    let row = value.as_object().filter(|row| has_fields(row)).ok_or(Why::Fields)?;
     if !row.iter().all(|(key, value)| fits(key, value)) {
         return Err(Why::Value);
     }
@@ -252,7 +318,15 @@ pub(super) fn check(line: &[u8]) -> Result<Link, Why> {
     let text = |key: &str| row.get(key).and_then(Value::as_str);
     let sequence = row.get("sequence").and_then(whole).ok_or(Why::Value)?;
     let event_id = text("event_id").ok_or(Why::Value)?.to_owned();
-    Ok(Link { sequence, event_id, previous: text("previous").and_then(Digest::parse) })
+    let at = text("at").and_then(Timestamp::parse).ok_or(Why::Value)?;
+    Ok(Link { sequence, event_id, at, previous: text("previous").and_then(Digest::parse) })
+}
+
+/// Exactly the fields in their order; rows about questions have one more before the last.
+fn has_fields(row: &Object) -> bool {
+    let before = FIELDS.len() - 1;
+    let with_asked_by = FIELDS.into_iter().take(before).chain([ASKED_BY]).chain(FIELDS.into_iter().skip(before));
+    row.keys().eq(FIELDS) || row.keys().eq(with_asked_by)
 }
 
 /// Whether a member has its form. Stages, codes and reasons are judged by their form alone, so that rows of an older or
@@ -279,6 +353,7 @@ fn fits(key: &str, value: &Value) -> bool {
         "attachment_id" => nullable(is_attachment_id),
         "host_id" => nullable(is_host_id),
         "processor" => nullable(is_processor),
+        ASKED_BY => value.as_object().is_some_and(is_asked_by),
         "enforcement" => value.is_null() || value.as_object().is_some_and(is_enforcement),
         _ => false,
     }
@@ -316,6 +391,16 @@ fn is_enforcement(level: &Object) -> bool {
             "secret" => matches!(value.as_str(), Some("locked" | "unlocked")),
             _ => value.as_bool().is_some(),
         })
+}
+
+fn is_asked_by(asked_by: &Object) -> bool {
+    let program = |name: &Value| {
+        name.as_str().is_some_and(|name| (1..=PROGRAM_BYTES).contains(&name.len()) && name.bytes().all(is_plain))
+    };
+    let programs = asked_by.get("programs").and_then(Value::as_array);
+    asked_by.keys().eq(ASKED_BY_FIELDS)
+        && asked_by.get("session").and_then(whole).is_some()
+        && programs.is_some_and(|programs| programs.len() <= PROGRAMS && programs.iter().all(program))
 }
 
 /// A number that is a whole one of 32 bits.

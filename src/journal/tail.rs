@@ -1,10 +1,12 @@
 //! The end of a journal: where the next row goes and what it must chain to.
 
-use super::verify::read_held;
+use super::verify::{read_held, segments};
 use super::{row, segment_name};
-use crate::capability::private_file::PrivateDirectory;
+use crate::capability::private_file::{PrivateDirectory, PrivateFault};
 use crate::foundation::digest::Digest;
+use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::time::Timestamp;
 use crate::system::{Facts, System};
 
 /// The last row of a journal; the default is a journal without rows.
@@ -14,6 +16,8 @@ pub(super) struct Tail {
     pub(super) sequence: u32,
     /// Digest of the last row.
     pub(super) head: Option<Digest>,
+    /// Its time: the latest of all, since no row is written with an earlier one than the row before.
+    pub(super) at: Option<Timestamp>,
 }
 
 /// What this process knows about the end since its own last append: as long as the file's facts are equal, nobody wrote.
@@ -42,6 +46,19 @@ pub(super) fn read<S: System>(
     last(&read_held(system, &file)?).filter(|tail| tail.head.is_some()).ok_or_else(|| Reason::JournalTorn.into())
 }
 
+/// The latest time in the journal of a state directory; `None` where there is no journal or no row. Makes nothing. Refuses
+/// `journal_unwritable` for one that is not private and `journal_torn` for a damaged one.
+pub fn latest<S: System>(system: &S, state: &AbsolutePath) -> Result<Option<Timestamp>, Refusal> {
+    let path = state.join(&RelativePath::parse(super::DIRECTORY).unwrap_or_default());
+    let directory = match PrivateDirectory::open(system, &path) {
+        Err(PrivateFault::Missing) => return Ok(None),
+        other => other.map_err(|_| Reason::JournalUnwritable)?,
+    };
+    let Some(segment) = segments(system, &directory)?.last().copied() else { return Ok(None) };
+    let file = system.open_file_in(directory.handle(), &segment_name(segment)).map_err(|_| Reason::JournalTorn)?;
+    Ok(read(system, &directory, &file, segment)?.at)
+}
+
 /// The tail of a segment's bytes; `None` if it is torn.
 pub(super) fn last(bytes: &[u8]) -> Option<Tail> {
     if bytes.is_empty() {
@@ -54,5 +71,5 @@ pub(super) fn last(bytes: &[u8]) -> Option<Tail> {
         Some(before) => checked.previous == Some(Digest::of(before)),
         None => (checked.sequence == 1) == checked.previous.is_none(),
     };
-    chained.then(|| Tail { sequence: checked.sequence, head: Some(Digest::of(line)) })
+    chained.then(|| Tail { sequence: checked.sequence, head: Some(Digest::of(line)), at: Some(checked.at) })
 }

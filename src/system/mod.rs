@@ -229,12 +229,35 @@ pub trait System: Observe {
     /// Shows a question on the person's terminal and reads one line from it, discarding what was typed ahead. `Err` if
     /// there is no terminal. At most 16 bytes of the answer are returned.
     fn ask(&self, question: &str) -> Result<String, NoTerminal>;
+    /// Rows and columns of the person's terminal; `None` if there is none or it tells no size.
+    fn window(&self) -> Option<(u16, u16)> {
+        None
+    }
+    /// The processes above this one, its parent first, up to the first one. Fails where they cannot be told.
+    fn ancestors(&self) -> Result<Vec<Ancestor>, Fault> {
+        Ok(Vec::new())
+    }
+    /// The session that this process belongs to: for records, never authority.
+    fn session(&self) -> u32 {
+        0
+    }
     /// Fills a buffer with random bytes.
     fn random(&self, buffer: &mut [u8]) -> Result<(), Fault>;
     /// The time of day.
     fn now(&self) -> Timestamp;
     /// A clock that never goes back.
     fn monotonic(&self) -> Duration;
+}
+
+/// A process above this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ancestor {
+    /// Its name as the system tells it: at most 15 bytes that it chose itself. Foreign.
+    pub name: String,
+    /// Whether it runs this product.
+    pub is_ours: bool,
+    /// Its first argument; empty where it has none or it cannot be read. Foreign.
+    pub command: String,
 }
 
 /// There is no terminal to ask on.

@@ -35,6 +35,26 @@ fn delivered(stage: &Stage, host: &mut Host) {
 }
 
 #[test]
+fn bind_rug_pull_tools() {
+    let Some(stage) = stage() else { return };
+    let mut host = stage.serve();
+    delivered(&stage, &mut host);
+    // After the person granted: another program under the same name, and another version of itself.
+    let entry = files(&stage.runtime()).into_iter().find(|file| file.ends_with("package.json")).expect("a version");
+    let original = fs::read_to_string(&entry).unwrap();
+    fs::write(&entry, original.replace("\"version\"", "\"version\" ")).unwrap();
+    refused_unstarted(&stage, &mut host, "package_file_changed");
+    fs::write(&entry, original).unwrap();
+    let script = files(&stage.runtime()).into_iter().find(|file| file.extension().is_some_and(|end| end == "js"));
+    let script = script.expect("a script");
+    let original = fs::read(&script).unwrap();
+    fs::write(&script, b"process.stdout.write('{}')").unwrap();
+    refused_unstarted(&stage, &mut host, "package_file_changed");
+    fs::write(&script, original).unwrap();
+    delivered(&stage, &mut host);
+}
+
+#[test]
 fn one_changed_byte_anywhere_in_its_folder_refuses_and_starts_nothing() {
     let Some(stage) = stage() else { return };
     let mut host = stage.serve();

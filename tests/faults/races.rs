@@ -2,6 +2,12 @@
 
 use super::CONSENT_INVALID;
 use crate::support::real::{OTHER_ASSET, Place, RECORD, alive, delivered, refused, signal, stop_a_worker, wait_until};
+use kdna_broker::consent::document::Timed;
+use kdna_broker::foundation::digest::{Digest, of_root_path};
+use kdna_broker::foundation::record::Record;
+use kdna_broker::foundation::time::Timestamp;
+use kdna_broker::system::System as _;
+use kdna_broker::system::os::OsSystem;
 use rustix::process::Signal;
 use std::fs;
 use std::time::Duration;
@@ -39,6 +45,41 @@ fn bind_revoke_inflight() {
     let (place, answer) = answer_after(|place| fs::remove_file(place.path("private/consent.json")).unwrap());
     refused(&answer, CONSENT_INVALID);
     assert!(place.journal().lines().last().unwrap().contains(r#""event":"refused""#));
+}
+
+#[test]
+fn revoking_by_command_in_the_middle_of_a_load_delivers_nothing() {
+    let (place, answer) = answer_after(|place| {
+        let done = crate::support::command::run(place.command(&["consent", "revoke"]), None);
+        assert_eq!(done.stdout_text(), "Revoked. No load is delivered under it any more.\n", "{}", done.stderr_text());
+    });
+    refused(&answer, CONSENT_INVALID);
+    let rows = place.journal();
+    let events: Vec<bool> = rows.lines().map(|row| row.contains(r#""event":"revoked""#)).collect();
+    assert!(events.contains(&true) && rows.lines().last().unwrap().contains(r#""event":"refused""#), "{rows}");
+}
+
+#[test]
+fn a_consent_that_ends_in_the_middle_of_a_load_delivers_nothing() {
+    let place = Place::new();
+    let now = OsSystem::new().now().milliseconds();
+    let record = Record::read(RECORD).unwrap();
+    let end = Timestamp::from_milliseconds(now + 3000);
+    let timed = Timed {
+        workspace_root_digest: of_root_path(place.path("ws").to_str().unwrap()),
+        entry_digest: record.attachments()[0].entry_digest().unwrap(),
+        prompt_digest: Digest::of(b"a question"),
+        issued_at: Timestamp::from_milliseconds(now),
+        expires_at: Some(end),
+    };
+    place.scratch.file("private/consent.json", place.consent().timed_bytes(&timed), 0o600);
+    let mut server = place.serve();
+    let (worker, _) = stop_a_worker(&mut server, &place);
+    wait_until("the consent's end", || OsSystem::new().now() > end);
+    signal(worker, Signal::CONT);
+    let answer = server.receive(Duration::from_secs(20)).expect("an answer");
+    refused(&answer, "consent_expired");
+    assert!(!delivered(&server.close().stdout_text()));
 }
 
 #[test]

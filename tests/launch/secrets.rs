@@ -282,8 +282,8 @@ fn no_session_lies_in_the_project() {
     let stage = Stage::allowed(PUBLIC);
     // The project is all of the place in memory, which would do otherwise.
     let root = stage.memory().to_str().unwrap().to_owned();
-    let copied = Command::new("cp").args(["-a", "ws/.kdna", &root]).current_dir(stage.scratch.path()).status();
-    assert!(copied.unwrap().success());
+    let file = stage.scratch.file("asset.kdna", PUBLIC, 0o600);
+    stage.attach(&file, &root);
     let script = "printf %s \"$KDNA_BROKER_SESSION\" >where";
     let words = ["launch", "--host", HOST, "--processor", PROCESSOR, "--workspace", &root, "--", "sh", "-c", script];
     let seen = answer(&stage.scratch, Program::Broker, &words, |command| stage.arrange(command), b"y\n");

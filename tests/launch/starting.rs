@@ -26,7 +26,7 @@ fn a_host_gets_exactly_the_variables_of_its_session_and_nothing_is_left_of_it() 
     let mut seen = variables(&stage, "seen");
     let session = seen.remove("KDNA_BROKER_SESSION").unwrap();
     assert!(session.starts_with(stage.memory().to_str().unwrap()) && !fs::exists(&session).unwrap());
-    let consent = stage.path("state/consent/processing-consent.json");
+    let consent = stage.path("state/consents");
     let of_the_shell = ["_", "PWD", "OLDPWD", "SHLVL"];
     seen.retain(|name, _| !of_the_shell.contains(&name.as_str()));
     let text = |path: std::path::PathBuf| path.to_str().unwrap().to_owned();
@@ -44,7 +44,7 @@ fn a_host_gets_exactly_the_variables_of_its_session_and_nothing_is_left_of_it() 
             ("KDNA_BROKER_REQUIRE_LEDGER", "1".into()),
             ("KDNA_MCP_WORKSPACE_ROOT", text(stage.path("ws"))),
             ("KDNA_MCP_HOST_ID", HOST.into()),
-            ("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE", text(consent)),
+            ("KDNA_BROKER_CONSENT_DIR", text(consent)),
         ]
         .map(|(name, value)| (name.to_owned(), value)),
     );
@@ -81,7 +81,7 @@ fn who_declines_or_cannot_be_asked_starts_no_host() {
     let unasked = stage.launch(&[], "echo >started");
     assert_eq!(unasked.exit, Exit::Status(11), "{}", unasked.stderr_text());
     assert!(!stage.path("started").exists() && stage.sessions().is_empty());
-    assert!(!stage.path("state/consent/processing-consent.json").exists());
+    assert!(!stage.path("state/consents").exists());
 }
 
 #[test]

@@ -5,6 +5,8 @@
 use crate::support::command::{Exit, LIMIT, Program, Scratch};
 use kdna_broker::system::os::pty::open_pseudo_terminal;
 use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -46,17 +48,38 @@ impl Person {
         arrange: impl FnOnce(&mut Command),
         typed_ahead: &[u8],
     ) -> Self {
-        let mut command = scratch.command(program, std::iter::once(&"--on-terminal").chain(arguments));
-        arrange(&mut command);
-        Self::at(command, typed_ahead)
+        Self::sit_down_at(scratch, program, arguments, arrange, typed_ahead, None)
     }
 
-    /// Starts any command so; it has to take the terminal as its own.
-    pub(crate) fn at(mut command: Command, typed_ahead: &[u8]) -> Self {
+    /// As [`Person::sit_down`], at a window of so many rows and columns.
+    pub(crate) fn sit_down_at(
+        scratch: &Scratch,
+        program: Program,
+        arguments: &[&str],
+        arrange: impl FnOnce(&mut Command),
+        typed_ahead: &[u8],
+        window: Option<(u16, u16)>,
+    ) -> Self {
+        let mut command = scratch.command(program, std::iter::once(&"--on-terminal").chain(arguments));
+        arrange(&mut command);
+        Self::start(command, typed_ahead, window)
+    }
+
+    /// As [`Person::start`], at the usual window.
+    pub(crate) fn at(command: Command, typed_ahead: &[u8]) -> Self {
+        Self::start(command, typed_ahead, None)
+    }
+
+    /// Starts a command as it is; it, or what it starts, takes the terminal.
+    pub(crate) fn start(mut command: Command, typed_ahead: &[u8], window: Option<(u16, u16)>) -> Self {
         let (master, path) = open_pseudo_terminal().expect("a pseudo-terminal");
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let other = rustix::fs::open(path, flags, Mode::empty()).expect("its other end");
         let mut terminal = File::from(master);
+        if let Some((ws_row, ws_col)) = window {
+            let size = Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 };
+            tcsetwinsize(&terminal, size).expect("a window's size");
+        }
         terminal.write_all(typed_ahead).expect("typing");
         let end = || Stdio::from(other.try_clone().expect("one more end"));
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().expect("the program starts");
@@ -139,9 +162,31 @@ impl Person {
         settings.local_modes.contains(rustix::termios::LocalModes::ECHO)
     }
 
+    /// The terminal's settings, as the command left them.
+    pub(crate) fn settings(&self) -> String {
+        let settings = tcgetattr(self.terminal.as_ref().expect("a terminal")).expect("settings");
+        format!("{settings:?}")
+    }
+
+    /// Sends the command a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let process = Pid::from_child(&self.child);
+        kill_process(process, signal).expect("a signal");
+    }
+
     /// Goes away without an answer.
     pub(crate) fn hang_up(&mut self) {
         self.terminal = None;
+    }
+
+    /// As [`Person::finish`], and the terminal's settings at the end.
+    pub(crate) fn finish_with_settings(mut self) -> (Seen, String) {
+        let until = Instant::now() + LIMIT;
+        while self.child.try_wait().expect("its status").is_none() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let settings = self.settings();
+        (self.finish(), settings)
     }
 
     /// Reads to the end of the command.

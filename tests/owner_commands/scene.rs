@@ -8,7 +8,7 @@ use kdna_broker::consent::document::ConsentFacts;
 use kdna_broker::foundation::digest::of_root_path;
 use kdna_broker::foundation::json::write;
 use kdna_broker::foundation::record::Record;
-use kdna_broker::foundation::value::Value;
+use kdna_broker::foundation::value::{Object, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -153,6 +153,38 @@ impl Scene {
         self.scratch.file("private/consent.json", facts.bytes(), 0o600);
     }
 
+    /// A host's draft about the only attachment of a workspace, as it is recorded.
+    pub(crate) fn draft(&self, workspace: &str) -> Object {
+        let record = self.record(workspace);
+        let entry = &record.attachments()[0];
+        let list = |texts: &[String]| Value::Array(texts.iter().map(|text| text.as_str().into()).collect());
+        let members = [
+            ("host_id", Value::from(HOST)),
+            ("workspace_root", self.text(workspace).into()),
+            ("asset_id", entry.asset.id.as_str().into()),
+            ("asset_version", entry.asset.version.as_str().into()),
+            ("asset_digest", entry.asset.digest.into()),
+            ("attachment_id", entry.id.as_str().into()),
+            ("role", entry.role.as_str().into()),
+            ("applies_to", list(&entry.scope.applies_to)),
+            ("does_not_apply_to", list(&entry.scope.does_not_apply_to)),
+            ("scope_digest", entry.scope_digest().into()),
+            ("processor", PROCESSOR.into()),
+            ("capsule_profile", "compact".into()),
+        ];
+        members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+
+    /// Lets a shell on the command's terminal run it, as `"$0" "$@"` of the script.
+    pub(crate) fn on_terminal(&self, command: &Command, script: &str) -> Command {
+        let mut shell = Command::new("setsid");
+        shell.args(["--ctty", "--wait", "/bin/sh", "-c", script]).arg(command.get_program());
+        // The shell has the terminal already.
+        shell.args(command.get_args().filter(|word| *word != "--on-terminal")).current_dir(self.at("")).env_clear();
+        shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        shell
+    }
+
     pub(crate) fn server_command(&self, root: &str) -> Command {
         let mut command = self.scratch.command(Program::Broker, ["mcp"]);
         command
@@ -200,7 +232,7 @@ pub(crate) fn call_line(tool: &str, cwd: &str) -> String {
     if tool != "kdna.workspace-status" {
         arguments.push(("task", Value::from(TASK)));
     }
-    let mut object = kdna_broker::foundation::value::Object::new();
+    let mut object = Object::new();
     for (key, value) in arguments {
         object.insert(key, value);
     }
@@ -238,4 +270,13 @@ pub(crate) fn load(server: &mut Server, cwd: impl AsRef<Path>) -> Reply {
 /// A load that delivered.
 pub(crate) fn delivered() -> Reply {
     Reply::Decision("load".to_owned(), true)
+}
+
+/// Whether a shell can be given a terminal of its own here; says so if not.
+pub(crate) fn has_setsid() -> bool {
+    let there = Command::new("setsid").arg("--version").output().is_ok();
+    if !there {
+        println!("skipped: no setsid here");
+    }
+    there
 }

@@ -60,7 +60,7 @@ fn a_consent_for_anything_else_does_not_carry_over() {
     for (old, new, reason) in [
         ("privacy-host", "another-host", "consent_for_other_host"),
         ("\"compact\"", "\"full\"", "consent_for_other_profile"),
-        ("att_000000000000000000000001", "att_000000000000000000000002", "consent_for_other_use"),
+        ("att_000000000000000000000001", "att_000000000000000000000002", "consent_for_other_attachment"),
         ("\"approved\": true", "\"approved\": false", "consent_approval_missing"),
     ] {
         assert!(good.contains(old), "{old}");

@@ -5,7 +5,7 @@
 
 use kdna_broker::broker::checks::Checks;
 use kdna_broker::broker::{Answer, Broker, Operations, Profile, Settings, Task};
-use kdna_broker::consent::document::ConsentFacts;
+use kdna_broker::consent::document::{ConsentFacts, Timed};
 use kdna_broker::delegate::Delegate;
 use kdna_broker::delegate::contract::Request;
 use kdna_broker::foundation::digest::{Digest, of_root_path};
@@ -13,11 +13,12 @@ use kdna_broker::foundation::json::write;
 use kdna_broker::foundation::path::RelativePath;
 use kdna_broker::foundation::record::Record;
 use kdna_broker::foundation::refusal::Refusal;
+use kdna_broker::foundation::time::Timestamp;
 use kdna_broker::foundation::value::Value;
 use kdna_broker::runtime::resolver::{self, NotAnAsset, Selection, TaskSource};
 use kdna_broker::runtime::{self, InputKind, LoadProfile, PlanInput};
 use kdna_broker::system::sim::{SimOrder, SimSystem, World};
-use kdna_broker::system::{Cancel, ChildFault, ChildReport, Enforcement, Observe};
+use kdna_broker::system::{Cancel, ChildFault, ChildReport, Enforcement, Observe, System as _};
 
 pub(crate) const ROOT: &str = "/w/app";
 pub(crate) const RECORD_PATH: &str = "/w/app/.kdna/attachments.json";
@@ -43,6 +44,10 @@ pub(crate) fn consent(nonce: char, profile: Profile) -> Vec<u8> {
 
 /// A consent for the first attachment of a record.
 pub(crate) fn consent_for(record: &[u8], nonce: char, profile: Profile) -> Vec<u8> {
+    facts_for(record, nonce, profile).bytes()
+}
+
+fn facts_for(record: &[u8], nonce: char, profile: Profile) -> ConsentFacts {
     let record = Record::read(record).unwrap();
     let attachment = &record.attachments()[0];
     ConsentFacts {
@@ -55,7 +60,71 @@ pub(crate) fn consent_for(record: &[u8], nonce: char, profile: Profile) -> Vec<u
         processor: "Example Inference Ltd".into(),
         profile: profile.as_str().into(),
     }
-    .bytes()
+}
+
+/// When the simulated world begins.
+pub(crate) fn beginning() -> Timestamp {
+    SimSystem::new(7).now()
+}
+
+/// So many seconds later.
+pub(crate) fn after(seconds: i64) -> Timestamp {
+    Timestamp::from_milliseconds(beginning().milliseconds() + seconds * 1000)
+}
+
+/// What 0.2.0 says of the fixture: given at the beginning, for an hour.
+pub(crate) fn timed() -> Timed {
+    Timed {
+        workspace_root_digest: of_root_path(ROOT),
+        entry_digest: Record::read(RECORD).unwrap().attachments()[0].entry_digest().unwrap(),
+        prompt_digest: Digest::of(b"a question"),
+        issued_at: beginning(),
+        expires_at: Some(after(3600)),
+    }
+}
+
+/// A consent of 0.2.0 for the fixture.
+pub(crate) fn timed_consent(nonce: char, timed: &Timed) -> Vec<u8> {
+    facts_for(RECORD, nonce, Profile::Compact).timed_bytes(timed)
+}
+
+pub(crate) const LEDGER_PATH: &str = "/state/attachment-ledger.json";
+pub(crate) const POLICY_PATH: &str = "/etc/kdna-broker/policy.json";
+/// A policy that allows the fixture.
+pub(crate) const POLICY: &str = r#"{"document_type":"kdna-broker.managed-policy","schema_version":"0.1.0",
+    "allowed_hosts":["golden-host"],"allowed_processors":["Example Inference Ltd"],"maximum_consent_age_seconds":7200,
+    "minimum_enforcement":{"landlock":1,"seccomp":true},"require_ledger":true,"require_journal":true,
+    "revoked_assets":[],"revoked_consents":[]}"#;
+
+/// The ledger with the fixture's attachment, approved with this entry, changed then, and these consents taken back.
+pub(crate) fn ledger(entry: Digest, changed_at: Option<Timestamp>, revoked: &[Digest]) -> String {
+    let revoked: Vec<String> = revoked
+        .iter()
+        .map(|digest| format!(r#"{{"consent_digest":"{digest}","revoked_at":"{}"}}"#, beginning()))
+        .collect();
+    format!(
+        r#"{{"document_type":"kdna-broker.attachment-ledger","schema_version":"0.1.0","attachments":[{{
+        "workspace_root_digest":"{}","attachment_id":"att_000000000000000000000001","entry_digest":"{entry}",
+        "approved_at":"{}","changed_at":{}}}],"revoked_consents":[{}]}}"#,
+        of_root_path(ROOT),
+        beginning(),
+        changed_at.map_or("null".to_owned(), |time| format!("\"{time}\"")),
+        revoked.join(",")
+    )
+}
+
+/// The world in which every step has something to judge: a consent of 0.2.0, the ledger, a managed policy.
+pub(crate) fn full_system() -> SimSystem {
+    let system = system();
+    system.arrange(|world| {
+        world.file(CONSENT_PATH, 0o600, &timed_consent('a', &timed())).unwrap();
+        world.file(LEDGER_PATH, 0o600, ledger(timed().entry_digest, None, &[]).as_bytes()).unwrap();
+        world.file(POLICY_PATH, 0o644, POLICY.as_bytes()).unwrap();
+        for path in ["/etc", "/etc/kdna-broker", POLICY_PATH] {
+            world.set_owner(path, 0).unwrap();
+        }
+    });
+    system
 }
 
 /// The world: the workspace, the consent, a home, and the runtime's script.
@@ -82,6 +151,8 @@ pub(crate) fn settings() -> Settings {
         workspace_root: Some(ROOT.into()),
         host_id: Some("golden-host".into()),
         consent_file: Some(CONSENT_PATH.into()),
+        consent_directory: None,
+        require_ledger: false,
         authorization_file: None,
         state_directory: Some("/state".into()),
         home: Some("/home/person".into()),

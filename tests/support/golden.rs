@@ -34,7 +34,9 @@ pub(crate) struct Case {
     environment: Vec<(String, Option<String>)>,
     input: Option<Vec<u8>>,
     needs_terminal: bool,
-    exit: i32,
+    /// What is typed at the question.
+    pub(crate) typed: Option<String>,
+    pub(crate) exit: i32,
     before: BTreeMap<String, Entry>,
     after: BTreeMap<String, Option<Entry>>,
     volatile: Vec<String>,
@@ -87,6 +89,7 @@ impl Case {
                 .collect(),
             input: text("stdin").map(|name| fs::read(folder.join(name)).expect("stdin")),
             needs_terminal: case.get("tty_answer").is_some_and(|answer| !answer.is_null()),
+            typed: text("tty_answer"),
             exit: case
                 .get("expected_exit")
                 .and_then(Value::as_number)
@@ -103,6 +106,11 @@ impl Case {
             path_dependent: texts("path_dependent_fields"),
             phrase_only: text("note").is_some_and(|note| note.contains("only the phrase matters")),
         }
+    }
+
+    /// One of the recorded streams, or of its other files.
+    pub(crate) fn recorded(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.join(name)).expect("a recorded file")
     }
 
     /// What is wrong with the stored files: every one named must be there with its digest, and no other.
@@ -389,6 +397,17 @@ impl<'a> Stage<'a> {
         let shown = run(self.command(&arguments), self.input().as_deref());
         let document = parse(&shown.stdout)?;
         at(&document, "/preview/consent_digest").and_then(Value::as_str).map(str::to_owned)
+    }
+
+    /// The whole command of the case.
+    pub(crate) fn whole_command(&self) -> std::process::Command {
+        let arguments: Vec<String> = self.case.arguments.iter().map(|argument| self.place(argument)).collect();
+        self.command(&arguments)
+    }
+
+    /// Something in the case's directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
     }
 
     /// What the case sends, with paths of this place.

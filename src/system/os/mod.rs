@@ -3,6 +3,7 @@
 //! [`OsSystem`] implements [`Observe`] and [`System`]; the pieces live in one file each. Nothing here decides whether
 //! something is allowed, keeps a path for later, or falls back to a weaker call when a strong one is missing.
 
+mod ancestry;
 mod child;
 pub mod confine;
 pub mod external;
@@ -26,7 +27,7 @@ mod walk;
 mod wire;
 pub mod worker_io;
 
-use super::{ChildFault, ChildOrder, ChildReport, Fault, NoTerminal, System};
+use super::{Ancestor, ChildFault, ChildOrder, ChildReport, Fault, NoTerminal, System};
 use crate::foundation::digest::Digest;
 use crate::foundation::time::Timestamp;
 use cap_std::fs::Dir;
@@ -153,6 +154,16 @@ impl System for OsSystem {
 
     fn ask(&self, question: &str) -> Result<String, NoTerminal> {
         terminal::ask(question)
+    }
+    fn window(&self) -> Option<(u16, u16)> {
+        terminal::window()
+    }
+    fn ancestors(&self) -> Result<Vec<Ancestor>, Fault> {
+        ancestry::ancestors()
+    }
+    fn session(&self) -> u32 {
+        let session = rustix::process::getsid(None).map(|session| session.as_raw_nonzero().get());
+        session.ok().and_then(|session| u32::try_from(session).ok()).unwrap_or(0)
     }
     fn random(&self, buffer: &mut [u8]) -> Result<(), Fault> {
         let mut filled = 0;

@@ -5,7 +5,9 @@
 //! this process was started with.
 
 use crate::system::Fault;
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// The signals that end a server: the terminal went, the person pressed Control-C, somebody asked.
@@ -53,6 +55,42 @@ impl EndSignals {
                 return u8::try_from(signal as i32).map_or(STATUS, |number| STATUS.saturating_add(number));
             }
         }
+    }
+}
+
+/// What would end or stop this process while it must not, blocked until dropped. Readable while one of them waits; none is
+/// taken, so that it takes effect when they are let through again.
+#[derive(Debug)]
+pub(super) struct HeldBack {
+    before: SigSet,
+    waiting: SignalFd,
+}
+
+impl HeldBack {
+    pub(super) fn begin() -> Result<Self, Fault> {
+        let ends: SigSet = ENDING.into_iter().chain([Signal::SIGQUIT, Signal::SIGTSTP]).collect();
+        // Without these two a terminal that this process lost would stop it in the middle.
+        let all: SigSet = ends.iter().chain([Signal::SIGTTIN, Signal::SIGTTOU]).collect();
+        let before = all.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        match SignalFd::with_flags(&ends, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK) {
+            Ok(waiting) => Ok(Self { before, waiting }),
+            Err(errno) => {
+                let _ = before.thread_set_mask();
+                Err(errno.into())
+            }
+        }
+    }
+}
+
+impl AsFd for HeldBack {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.waiting.as_fd()
+    }
+}
+
+impl Drop for HeldBack {
+    fn drop(&mut self) {
+        let _ = self.before.thread_set_mask();
     }
 }
 

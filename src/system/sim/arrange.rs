@@ -7,7 +7,7 @@
 use super::world::{Body, Inode, LockState, World};
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::time::Timestamp;
-use crate::system::{Facts, Fault, Kind};
+use crate::system::{Ancestor, Facts, Fault, Kind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -201,6 +201,16 @@ impl World {
     /// Adds an answer for the person to give. With no answer left there is no terminal.
     pub fn answer(&mut self, line: &str) {
         self.answers.push_back(line.to_owned());
+    }
+
+    /// The processes above this one, its parent first; none at the start.
+    pub fn set_ancestors(&mut self, ancestors: Vec<Ancestor>) {
+        self.ancestors = ancestors;
+    }
+
+    /// The size of the person's terminal, rows and columns; untold at the start.
+    pub fn set_window(&mut self, size: Option<(u16, u16)>) {
+        self.window = size;
     }
 
     /// The questions shown so far.

@@ -54,6 +54,8 @@ calls! {
     Seal "seal",
     Run "run",
     Ask "ask",
+    Window "window",
+    Ancestors "ancestors",
     Random "random",
     Now "now",
     Monotonic "monotonic",

@@ -70,6 +70,8 @@ impl World {
             working: self.working,
             answers: self.answers.clone(),
             questions: self.questions.clone(),
+            ancestors: self.ancestors.clone(),
+            window: self.window,
             step: String::new(),
             log: Vec::new(),
             calls: 0,

@@ -7,7 +7,7 @@ use super::world::{BAD_HANDLE, Body, Inode, LockState, World};
 use super::{SimDirectory, SimFile, SimLock, SimSealed, SimSystem, labelled};
 use crate::foundation::digest::Digest;
 use crate::foundation::time::Timestamp;
-use crate::system::{ChildFault, ChildOrder, ChildReport, Fault, Kind, NoTerminal, System};
+use crate::system::{Ancestor, ChildFault, ChildOrder, ChildReport, Fault, Kind, NoTerminal, System};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -210,6 +210,14 @@ impl System for SimSystem {
             answer.pop();
         }
         Ok(answer)
+    }
+
+    fn window(&self) -> Option<(u16, u16)> {
+        self.before(Call::Window, String::new()).0.window
+    }
+
+    fn ancestors(&self) -> Result<Vec<Ancestor>, Fault> {
+        Ok(self.enter(Call::Ancestors, String::new())?.ancestors.clone())
     }
 
     fn random(&self, buffer: &mut [u8]) -> Result<(), Fault> {

@@ -5,7 +5,7 @@ use super::call::{Call, CallEvent, HookAction};
 use crate::foundation::digest::Digest;
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::time::Timestamp;
-use crate::system::{ChildFault, ChildOrder, ChildReport, Facts, Fault, NoTerminal, Observe, System};
+use crate::system::{Ancestor, ChildFault, ChildOrder, ChildReport, Facts, Fault, NoTerminal, Observe, System};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -167,6 +167,16 @@ impl<S: System, H: FnMut(&CallEvent) -> HookAction + Send> System for Hooked<S, 
     }
     fn ask(&self, question: &str) -> Result<String, NoTerminal> {
         self.enter(Call::Ask, "").map_err(|_| NoTerminal)?.ask(question)
+    }
+    fn window(&self) -> Option<(u16, u16)> {
+        self.before(Call::Window, "");
+        self.system.window()
+    }
+    fn ancestors(&self) -> Result<Vec<Ancestor>, Fault> {
+        self.enter(Call::Ancestors, "")?.ancestors()
+    }
+    fn session(&self) -> u32 {
+        self.system.session()
     }
     fn random(&self, buffer: &mut [u8]) -> Result<(), Fault> {
         self.enter(Call::Random, "")?.random(buffer)

@@ -5,7 +5,7 @@ use super::call::{Call, CallEvent, HookAction};
 use super::child::Script;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::time::Timestamp;
-use crate::system::{Facts, Fault, Identity, Kind};
+use crate::system::{Ancestor, Facts, Fault, Identity, Kind};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -98,6 +98,8 @@ pub struct World {
     pub(super) working: Inode,
     pub(super) answers: VecDeque<String>,
     pub(super) questions: Vec<String>,
+    pub(super) ancestors: Vec<Ancestor>,
+    pub(super) window: Option<(u16, u16)>,
     pub(super) step: String,
     pub(super) log: Vec<CallEvent>,
     pub(super) calls: u64,
@@ -120,6 +122,8 @@ impl World {
             working: ROOT,
             answers: VecDeque::new(),
             questions: Vec::new(),
+            ancestors: Vec::new(),
+            window: None,
             step: String::new(),
             log: Vec::new(),
             calls: 0,

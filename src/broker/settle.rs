@@ -1,0 +1,133 @@
+//! Settling consent before the first load: is it there, and if not, asks once. For launchers and for `consent check`.
+
+use crate::broker::approval::{Approval, ApprovalRequest, ConsentPlace, Question};
+use crate::broker::subject::Subject;
+use crate::consent::binding::{ConsentLease, Coordinates, Moment, check_time};
+use crate::consent::managed;
+use crate::consent::store::ConsentSource;
+use crate::delegate::Delegate;
+use crate::foundation::digest::Digest;
+use crate::foundation::path::AbsolutePath;
+use crate::foundation::refusal::{Code, Reason, Refusal};
+use crate::foundation::time::Timestamp;
+use crate::journal;
+use crate::system::System;
+
+/// How consent stands for one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Validity {
+    /// A load would accept it now.
+    Valid {
+        /// The document's digest.
+        consent: Digest,
+        /// Its end, if it has one.
+        expires_at: Option<Timestamp>,
+        /// Where it lies.
+        file: AbsolutePath,
+    },
+    /// A person must be asked; why. `consent_expired` is one reason.
+    Needed(Refusal),
+}
+
+/// How settling ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// It was there; nobody was asked.
+    Valid {
+        /// The document's digest.
+        consent: Digest,
+        /// Where it lies.
+        file: AbsolutePath,
+    },
+    /// The person was asked.
+    Asked(Approval),
+}
+
+/// Whether a consent for this request is there and holds now. Asks nobody, starts nothing, writes nothing.
+///
+/// `Err` is what no question could change: no workspace, a host root or a place that a server would refuse, the ledger, the
+/// managed policy, a clock that went back.
+pub fn check<S: System>(system: &S, request: &ApprovalRequest<'_>, place: &ConsentPlace) -> Result<Validity, Refusal> {
+    let subject = Subject::find(system, request)?;
+    let ledger = subject.check_ledger(system, request)?;
+    let attachment = &subject.attachment;
+    let coordinates = Coordinates {
+        host_id: request.host_id,
+        host_root: subject.host_root.path(),
+        workspace_root: &subject.workspace.root,
+        asset_digest: attachment.asset.digest,
+        attachment_id: &attachment.id,
+        scope_digest: attachment.scope_digest(),
+        entry_digest: attachment.entry_digest().ok_or(Reason::Internal)?,
+        profile: request.profile,
+    };
+    if let Some(policy) = managed::look(system)? {
+        policy.allows_destination(request.host_id, request.processor)?;
+        policy.allows_asset(attachment.asset.digest)?;
+    }
+    let (file, set) = match place {
+        ConsentPlace::File(file) => (Some(file.as_str()), None),
+        ConsentPlace::Set(directory) => (None, Some(directory.as_str())),
+    };
+    let source = ConsentSource::bind_either(system, file, set, subject.host_root.identity());
+    let judged = ConsentLease::obtain(system, &source, &coordinates).and_then(|lease| {
+        if lease.processor() != request.processor {
+            return Err(Reason::ConsentForOtherProcessor.into());
+        }
+        if ledger.is_revoked(lease.digest()) {
+            return Err(Reason::ConsentTakenBack.into());
+        }
+        let latest = journal::latest(system, request.state)?;
+        check_time(lease.consent(), Moment { now: system.now(), latest })?;
+        let timed = lease.consent().timed();
+        let changed = timed.map(|timed| timed.issued_at).zip(ledger.changed_at(&subject.key()));
+        if changed.is_some_and(|(issued_at, changed_at)| changed_at > issued_at) {
+            return Err(Reason::ConsentOlderThanChange.into());
+        }
+        if let Some(policy) = managed::look(system)? {
+            policy.allows_consent(&lease, system.now())?;
+        }
+        Ok((lease.digest(), timed.and_then(|timed| timed.expires_at)))
+    });
+    match judged {
+        Ok((consent, expires_at)) => Ok(Validity::Valid { consent, expires_at, file: place.file_for(&coordinates) }),
+        Err(refusal) if is_for_a_person(&refusal) => Ok(Validity::Needed(refusal)),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+/// Whether asking a person could help.
+fn is_for_a_person(refusal: &Refusal) -> bool {
+    match refusal.reason() {
+        Reason::ConsentParentInsecure
+        | Reason::ConsentInsideWorkspace
+        | Reason::ConsentParentChanged
+        | Reason::HostIdInvalid => false,
+        Reason::PolicyConsentAge | Reason::PolicyConsentRevoked => true,
+        _ => matches!(
+            refusal.code(),
+            Code::HostProcessingConsentRequired
+                | Code::HostProcessingConsentInvalid
+                | Code::HostProcessingDestinationUnknown
+                | Code::LocalProcessingAttestationRequired
+                | Code::ConsentExpired
+                | Code::ConsentNotYetValid
+        ),
+    }
+}
+
+/// Settles consent for this request: where none holds, asks the person once, and stores an allowance. Refuses as [`check`]
+/// and [`Question::ask`].
+pub fn settle<S: System>(
+    system: &S,
+    delegate: &Delegate<S>,
+    request: &ApprovalRequest<'_>,
+    place: &ConsentPlace,
+) -> Result<Settled, Refusal> {
+    match check(system, request, place)? {
+        Validity::Valid { consent, file, .. } => Ok(Settled::Valid { consent, file }),
+        Validity::Needed(_) => {
+            Question::prepare_with(system, delegate, request)?.ask(system, place, false).map(Settled::Asked)
+        }
+    }
+}
