@@ -15,8 +15,9 @@ use crate::launch::secret::SecretSource;
 use crate::launch::{LaunchOrder, Launched, host, launch};
 use crate::system::Observe;
 use crate::system::os::forward::end_by;
-use crate::system::os::host_process::Ending;
+use crate::system::os::host_process::{Ending, NOT_FOUND, NOT_STARTED};
 use crate::system::os::{self, OsSystem};
+use std::ffi::OsString;
 
 const OPTIONS: Options = Options {
     flags: &["--details", "--no-transcript"],
@@ -38,10 +39,12 @@ const USAGE: &str = "Usage: kdna-broker launch --host <id> --processor <name> [-
                      [--details] [--no-transcript] -- COMMAND...";
 /// Added to a signal's number, it is the status of what ended by it, as shells have it.
 const SIGNAL: i32 = 128;
-/// The status of a host that was not found, as shells have it.
-const NOT_FOUND: u8 = 127;
-/// The status of a host that could not be started, as shells have it.
-const NOT_STARTED: u8 = 126;
+
+/// If this process was started to become a host: it does, or this is how it ends.
+pub(crate) fn become_host_if_asked() -> Option<Outcome> {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    host::become_host(&words).map(|(refusal, status)| Outcome::refused(&refusal).exiting(status))
+}
 
 /// Runs it.
 pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {

@@ -65,6 +65,9 @@ fn is_only_argument(flag: &str) -> bool {
 /// What both executables run: dispatches on the name it was started by. Any name but `kdna` is the broker.
 pub fn main_entry() -> ExitCode {
     worker_entry();
+    if let Some(outcome) = launch::become_host_if_asked() {
+        return outcome.finish();
+    }
     if let Err(part) = prepare_process() {
         return Outcome::failed(format!("Error: [platform_unsupported] The process could not be prepared: {part}."))
             .finish();

@@ -6,7 +6,9 @@ use crate::foundation::refusal::{Reason, Refusal};
 use crate::launch::variables::Variables;
 use crate::system::Fault;
 use crate::system::os::forward::{Forwarding, HostSignal};
-use crate::system::os::host_process::{Change, Ending, HostOrder, HostProcess, Stream, find_program};
+use crate::system::os::host_process::{
+    Change, Ending, HostOrder, HostProcess, NOT_FOUND, SHIM, Stream, become_program, find_program,
+};
 use std::ffi::{OsStr, OsString};
 
 /// Where a command's program lies. A word with a slash is a path, from the directory that the person is in; any other is
@@ -20,7 +22,8 @@ pub fn program(word: &str, here: &AbsolutePath, environment: &Variables) -> Resu
     found.map(Into::into).ok_or_else(|| Reason::HostNotFound.into())
 }
 
-/// Starts it with the person's own streams. Refuses `host_not_found` and `host_not_started`.
+/// Starts it with the person's own streams. Refuses `host_not_started`; what cannot be found or executed says so itself
+/// ([`become_host`]) and ends with 127 or 126.
 pub fn start(
     program: OsString,
     arguments: &[String],
@@ -37,9 +40,15 @@ pub fn start(
         output: Stream::Inherit,
         errors: Stream::Inherit,
     };
-    HostProcess::start_attended(order, signals).map_err(|fault| match fault {
-        Fault::NotFound => Reason::HostNotFound.into(),
-        _ => Reason::HostNotStarted.into(),
+    HostProcess::start_attended(order, signals).map_err(|_| Reason::HostNotStarted.into())
+}
+
+/// If this process was started to become a host: does so, or tells why it could not, with the status to end with.
+pub fn become_host(words: &[OsString]) -> Option<(Refusal, u8)> {
+    let (first, words) = words.split_first()?;
+    (first == SHIM).then(|| match become_program(words) {
+        NOT_FOUND => (Reason::HostNotFound.into(), NOT_FOUND),
+        status => (Reason::HostNotStarted.into(), status),
     })
 }
 

@@ -159,7 +159,9 @@ fn the_keys_of_the_terminal_reach_the_host_and_the_launcher_waits_for_it() {
     let mut person = Person::sit_down(&stage.scratch, Program::Broker, &own, |command| stage.arrange(command), b"");
     let takes_interrupts = |process: &u32| {
         let mask = status(*process, "SigBlk").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
-        let is_host = fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|words| words.ends_with(b"\0mcp\0"));
+        // What it is before it has become the host has other words.
+        let words = format!("{}\0mcp\0", Program::Broker.path());
+        let is_host = fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|found| found == words.as_bytes());
         is_host && mask.is_some_and(|mask| mask & 0b10 != 0)
     };
     wait_until("the host", || children(person.id()).iter().any(takes_interrupts));

@@ -102,10 +102,11 @@ impl Forwarding {
         Some(self.asked.load(Ordering::SeqCst)).filter(|number| *number != 0)
     }
 
-    /// Gives this thread the mask that the process was started with, for good. Only for a thread that starts a program
-    /// and ends.
-    pub(super) fn restore_for_child(&self) -> Result<(), Fault> {
-        Ok(self.before.thread_set_mask()?)
+    /// The signals that this process was started without holding back, by their numbers: what a program that it starts
+    /// must let through again ([`let_through`]).
+    pub(super) fn to_let_through(&self) -> String {
+        let open = TAKEN.into_iter().chain([Signal::SIGXFSZ]).filter(|signal| !self.before.contains(*signal));
+        open.map(|signal| (signal as i32).to_string()).collect::<Vec<_>>().join(",")
     }
 
     /// Waits until a descriptor can be read (`true`), or somebody asks for the end ([`Forwarding::asked_to_end`]).
@@ -145,6 +146,14 @@ impl Drop for Forwarding {
         while let Ok(Some(_)) = self.waiting() {}
         let _ = self.before.thread_set_mask();
     }
+}
+
+/// Lets these signals through, by the list that [`Forwarding`] gives. For a process that is about to become a program: the
+/// launcher itself never lets one through, in no thread, so that none can end it between two steps.
+pub(super) fn let_through(list: &str) -> Result<(), Fault> {
+    let signal = |word: &str| Signal::try_from(word.parse::<i32>().ok()?).ok();
+    let set: Option<SigSet> = list.split(',').filter(|word| !word.is_empty()).map(signal).collect();
+    Ok(set.ok_or(Fault::WrongKind)?.thread_unblock()?)
 }
 
 /// Ends this process by the same signal that ended another one, so that whoever waits for it sees the same. Returns where

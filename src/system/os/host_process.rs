@@ -10,6 +10,7 @@ use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -66,6 +67,23 @@ pub enum Change {
     Ended(Ending),
 }
 
+/// The argument by which this executable becomes another program. Internal: it may go without notice.
+pub const SHIM: &str = "--host-shim";
+/// The status of a program that was not found, as shells have it.
+pub const NOT_FOUND: u8 = 127;
+/// The status of a program that could not be started, as shells have it.
+pub const NOT_STARTED: u8 = 126;
+
+/// Becomes a program: a list of signals to let through, its path, its arguments. The status to end with, if that failed.
+pub fn become_program(words: &[OsString]) -> u8 {
+    let [list, program, arguments @ ..] = words else { return NOT_STARTED };
+    if list.to_str().is_none_or(|list| super::forward::let_through(list).is_err()) {
+        return NOT_STARTED;
+    }
+    let error = Command::new(program).args(arguments).exec();
+    if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED }
+}
+
 /// Where a program that a person named by one word lies: in the first absolute directory of `path` that has it. Relative
 /// entries are passed over: they would let the directory that the person happens to be in choose the program.
 pub fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
@@ -91,12 +109,15 @@ pub struct HostProcess(Child);
 impl HostProcess {
     /// Starts a program. [`Fault::NotFound`] if `program` is a bare name.
     pub fn start(order: HostOrder) -> Result<Self, Fault> {
-        Ok(Self(with_usual_signals(command(order)?, None)?))
+        Ok(Self(with_usual_signals(command(order)?)?))
     }
 
-    /// As [`HostProcess::start`], with the signal mask that this process was started with.
+    /// As [`HostProcess::start`], with the signal mask that this process was started with. It is this program first, which
+    /// lets the signals through and becomes the other one ([`become_program`]); if it cannot, it ends with 126 or 127.
     pub fn start_attended(order: HostOrder, signals: &Forwarding) -> Result<Self, Fault> {
-        Ok(Self(with_usual_signals(command(order)?, Some(signals))?))
+        let first = [SHIM.into(), signals.to_let_through().into(), order.program];
+        let arguments = first.into_iter().chain(order.arguments).collect();
+        Ok(Self(command(HostOrder { program: "/proc/self/exe".into(), arguments, ..order })?.spawn()?))
     }
 
     /// What became of it since this was asked last, if anything: it stopped, or it ended.
@@ -191,10 +212,9 @@ impl Drop for HostProcess {
 
 /// Starts from a thread of its own: a program inherits the mask of the thread that starts it, and this process's own
 /// masks are none of its business.
-fn with_usual_signals(mut command: Command, attended: Option<&Forwarding>) -> Result<Child, Fault> {
+fn with_usual_signals(mut command: Command) -> Result<Child, Fault> {
     std::thread::scope(|scope| {
         let starter = scope.spawn(move || {
-            attended.map_or(Ok(()), Forwarding::restore_for_child)?;
             super::signals::usual_file_size_limit()?;
             Ok(command.spawn()?)
         });
