@@ -103,6 +103,7 @@ pub enum Approval {
 pub struct Question<S: System> {
     draft: ConsentDraft,
     subject: Subject<S>,
+    approved_here: bool,
     schema: Schema,
     state: AbsolutePath,
 }
@@ -119,10 +120,11 @@ impl<S: System> Question<S> {
     pub fn prepare_with(system: &S, delegate: &Delegate<S>, request: &ApprovalRequest<'_>) -> Result<Self, Refusal> {
         let subject = Subject::find(system, request)?;
         let plan = stored::verify_with(system, delegate, &subject.workspace, &subject.attachment.asset)?;
-        subject.check_ledger(system, request)?;
+        let ledger = subject.check_ledger(system, request)?;
         let expires_at = Self::end_within_policy(system, request, &subject)?;
         let draft = ConsentDraft::new(facts(request, &subject, &plan, expires_at)?)?;
-        Ok(Self { draft, subject, schema: request.schema, state: request.state.clone() })
+        let approved_here = ledger.check(&subject.key(), draft.as_facts().entry_digest).is_ok();
+        Ok(Self { draft, subject, approved_here, schema: request.schema, state: request.state.clone() })
     }
 
     /// The end that an allowance given now would have: the one asked for, else the latest that the managed policy allows.
@@ -149,7 +151,8 @@ impl<S: System> Question<S> {
 
     /// The text that the person sees, where this stands at the place of the consent.
     pub fn text(&self, standing: &Standing, details: bool) -> String {
-        prompt::shown(&self.draft, standing, details)
+        let above = prompt::Above { standing: standing.clone(), approved_here: self.approved_here, details };
+        prompt::shown(&self.draft, &above)
     }
 
     /// The facts that the consent will bind.
@@ -183,9 +186,21 @@ impl<S: System> Question<S> {
         let bytes = self.draft.document(self.schema, document::nonce(random), issued_at);
         let target = ConsentFile::create(system, &file)?;
         asker.allowed(system, Digest::of(&bytes))?;
-        let replaced = matches!(standing, Standing::Consent(_));
         let consent = target.install(system, &bytes).inspect_err(|refusal| asker.not_stored(system, refusal))?;
+        let replaced = match &standing {
+            Standing::Consent(old) => self.forget(system, old),
+            _ => false,
+        };
         Ok(Approval::Allowed { consent, replaced, file })
+    }
+
+    /// A copy of what was replaced allows nothing either. That it could not be remembered changes no answer: the document
+    /// itself is gone.
+    fn forget(&self, system: &S, old: &Consent) -> bool {
+        if let Ok(state) = state::open_state(system, &self.state) {
+            let _ = Ledger::revoke(system, &state, old.digest());
+        }
+        true
     }
 
     /// What the person was told is still so, and what would be replaced is what they were told of.

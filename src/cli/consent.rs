@@ -86,7 +86,7 @@ fn draft(arguments: &Arguments) -> Result<Option<HostDraft>, Refusal> {
     if !arguments.has("--draft-stdin") {
         return Ok(None);
     }
-    let bytes = input::read_stdin(limits::TASK_BYTES).map_err(|_| Reason::InputUnreadable)?;
+    let bytes = input::read_piped(limits::TASK_BYTES).map_err(|_| Reason::ConsentDraftNeeded)?;
     HostDraft::read(&bytes).map(Some)
 }
 
@@ -168,16 +168,23 @@ fn check<S: System>(system: &S, environment: &Environment, words: &[String]) -> 
     if arguments.has("--draft-stdin") || arguments.has("--details") {
         return Err(Outcome::usage("--draft-stdin and --details belong to 'consent request'."));
     }
-    let state = state::state_path(system, environment.settings.state_directory.as_deref())?;
+    let state = match state::state_path(system, environment.settings.state_directory.as_deref()) {
+        Ok(state) => state,
+        Err(refusal) => return checked(&Err(refusal)),
+    };
     let request = asked(environment, &arguments, None, &state)?;
-    let judged = place(system, environment).and_then(|place| settle::check(system, &request, &place));
-    let (word, refusal, exit) = match &judged {
+    checked(&place(system, environment).and_then(|place| settle::check(system, &request, &place)))
+}
+
+/// The line that says how consent stands.
+fn checked(judged: &Result<Validity, Refusal>) -> Result<Outcome, Outcome> {
+    let (word, refusal, exit) = match judged {
         Ok(Validity::Valid { .. }) => ("valid", None, 0),
         Ok(Validity::Needed(refusal)) if refusal.code() == Code::ConsentExpired => ("expired", Some(refusal), DECLINED),
         Ok(Validity::Needed(refusal)) => ("needed", Some(refusal), DECLINED),
         Err(refusal) => ("refused", Some(refusal), 2),
     };
-    let (consent, expires_at, file) = match &judged {
+    let (consent, expires_at, file) = match judged {
         Ok(Validity::Valid { consent, expires_at, file }) => (Some(*consent), *expires_at, Some(file)),
         _ => (None, None, None),
     };

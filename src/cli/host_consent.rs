@@ -89,7 +89,7 @@ fn draft<S: System>(system: &S, arguments: &Arguments) -> Result<HostDraft, Refu
             };
             read().ok_or_else(|| Refusal::labelled(Reason::ConsentDraftInvalid, unsafe_file))?
         }
-        None => input::read_stdin(limits::TASK_BYTES).map_err(|fault| match fault {
+        None => input::read_piped(limits::TASK_BYTES).map_err(|fault| match fault {
             input::InputFault::Empty => {
                 Refusal::labelled(Reason::ConsentDraftInvalid, "Host consent requires a structured draft object.")
             }

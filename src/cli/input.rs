@@ -3,7 +3,7 @@
 
 use crate::foundation::limits;
 use crate::system::os::streams::Waiting;
-use std::io::Read;
+use std::io::{IsTerminal as _, Read};
 
 /// Why it was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,11 @@ pub(crate) enum InputFault {
     TooLarge,
     /// It could not be read.
     Unreadable,
+}
+
+/// As [`read_stdin`], but not from a terminal: nobody types a document.
+pub(crate) fn read_piped(limit: u64) -> Result<Vec<u8>, InputFault> {
+    if std::io::stdin().is_terminal() { Err(InputFault::Unreadable) } else { read_stdin(limit) }
 }
 
 /// Everything on standard input, 1 to `limit` bytes.

@@ -325,3 +325,45 @@ fn document(findings: &[Finding], ready: bool) -> Outcome {
         ("findings", Value::Array(rows.collect())),
     ]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::sim::SimSystem;
+
+    #[test]
+    fn a_managed_policy_is_named_with_its_digest_and_a_bad_one_is_missing_for_a_load() {
+        let bytes = br#"{"document_type":"kdna-broker.managed-policy","schema_version":"0.1.0"}"#;
+        let system = SimSystem::new(1);
+        assert!(policy(&system).state == State::Good, "none");
+        system.arrange(|world| {
+            world.file(MANAGED_POLICY, 0o644, bytes).unwrap();
+            for path in ["/etc", "/etc/kdna-broker", MANAGED_POLICY] {
+                world.set_owner(path, 0).unwrap();
+            }
+        });
+        let found = policy(&system);
+        let digest = crate::foundation::digest::Digest::of(bytes).to_string();
+        assert!(found.state == State::Note && found.says.contains(MANAGED_POLICY) && found.says.contains(&digest));
+        system.arrange(|world| world.set_mode(MANAGED_POLICY, 0o666).unwrap());
+        let found = policy(&system);
+        assert!(found.state == State::Missing && found.remedy.contains(MANAGED_POLICY), "{}", found.says);
+        system.arrange(|world| {
+            world.set_mode(MANAGED_POLICY, 0o644).unwrap();
+            world.set_content(MANAGED_POLICY, b"{}").unwrap();
+        });
+        assert!(policy(&system).state == State::Missing);
+    }
+
+    #[test]
+    fn a_system_whose_etc_is_a_link_has_no_policy_unless_one_is_behind_it() {
+        let system = SimSystem::new(1);
+        system.arrange(|world| {
+            world.directory("/real", 0o755).unwrap();
+            world.link("/etc", "/real").unwrap();
+        });
+        assert!(policy(&system).state == State::Good);
+        system.arrange(|world| world.file("/real/kdna-broker/policy.json", 0o644, b"{}").unwrap());
+        assert!(policy(&system).state == State::Missing, "it is not followed to, and not ignored");
+    }
+}

@@ -14,8 +14,8 @@ use crate::foundation::text::{collapse_whitespace, display, trim};
 use crate::foundation::time::Timestamp;
 use crate::foundation::value::Value;
 
-/// Rows of the question on the smallest terminal; one more is for what would be replaced.
-const ROWS: usize = 23;
+/// Rows of the question on the smallest terminal; two more are for what stands above it.
+const ROWS: usize = 22;
 /// Rows and columns of the smallest terminal that every question fits, and what is assumed of one that tells no size.
 pub const SMALLEST: (u16, u16) = (24, 80);
 /// Rows at the end that hold host, destination and question.
@@ -36,11 +36,24 @@ pub fn allows(answer: &str) -> bool {
     answer.len() < 16 && (word.eq_ignore_ascii_case("y") || word.eq_ignore_ascii_case("yes"))
 }
 
-/// The whole text that is shown; it ends in `[y/N] ` without a newline. With `details` the machine's fields stand above
-/// it. What an allowance would replace has a row of its own.
-pub fn shown(draft: &ConsentDraft, standing: &Standing, details: bool) -> String {
-    let mut above = if details { machine_fields(draft) } else { Vec::new() };
-    above.extend(replaced(draft.as_facts(), standing));
+/// What stands above a question, and is no part of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Above {
+    /// What an allowance would replace.
+    pub standing: Standing,
+    /// Whether this machine's ledger knows the attachment as it is.
+    pub approved_here: bool,
+    /// Whether the machine's fields are shown.
+    pub details: bool,
+}
+
+/// The whole text that is shown; it ends in `[y/N] ` without a newline.
+pub fn shown(draft: &ConsentDraft, about: &Above) -> String {
+    let mut above = if about.details { machine_fields(draft) } else { Vec::new() };
+    above.extend(replaced(draft.as_facts(), &about.standing));
+    if !about.approved_here {
+        above.extend(field("Origin", &plain("it came with the workspace: nobody approved it on this machine"), 1, ""));
+    }
     above.push(question(draft));
     above.join("\n")
 }
@@ -80,7 +93,6 @@ pub fn question(draft: &ConsentDraft) -> String {
     let tail = decision(facts);
     let identity = format!("{}@{}", facts.asset_id, facts.asset_version);
     let mut above = field("Asset title", &quoted([&facts.asset_title]), 1, "");
-    above.extend(field("Asset", &plain(&identity), 1, ""));
     let below = [
         field("Workspace", &middle_cut(plain(facts.workspace.as_str())), 1, ""),
         host_root(facts),
@@ -89,6 +101,10 @@ pub fn question(draft: &ConsentDraft) -> String {
         field("Copies", &plain("the host may keep what it receives in its transcript"), 1, ""),
     ]
     .concat();
+    // Heading, question, and a row for each of purpose, used for and not for.
+    if 6 + above.len() + below.len() + tail.len() <= ROWS {
+        above.extend(field("Asset", &plain(&identity), 1, ""));
+    }
     let spare = ROWS.saturating_sub(2 + above.len() + below.len() + tail.len());
     let wishes = [
         ("Purpose", quoted([&facts.role]), String::new()),

@@ -1,7 +1,7 @@
 //! The question cannot be forged, hidden, reordered or pushed off the screen.
 
 use super::draft::ConsentDraft;
-use super::prompt::{INDENT, QUESTION, allows, cells, shown};
+use super::prompt::{Above, INDENT, QUESTION, allows, cells, shown as shown_above};
 use super::store::Standing;
 use crate::consent::{Consent, ConsentFacts, DraftFacts};
 use crate::foundation::digest::{Digest, of_root_path};
@@ -27,6 +27,10 @@ fn facts() -> DraftFacts {
         profile: "compact".into(),
         expires_at: None,
     }
+}
+
+fn shown(draft: &ConsentDraft, standing: &Standing, details: bool) -> String {
+    shown_above(draft, &Above { standing: standing.clone(), approved_here: true, details })
 }
 
 fn ask(facts: DraftFacts) -> String {
@@ -271,7 +275,13 @@ fn the_largest_question_of_all_keeps_its_rows_when_it_replaces_something() {
         workspace: long,
         ..facts()
     });
-    let text = shown(&draft.unwrap(), &standing("/", &"o".repeat(4000), &"文".repeat(256)), false);
+    let standing = standing("/", &"o".repeat(4000), &"文".repeat(256));
+    let text = shown_above(&draft.unwrap(), &Above { standing, approved_here: false, details: false });
     assert_unforged(&text, &host, &processor);
-    assert!(text.starts_with("  Replaces     ANOTHER") && text.contains("\n  Server root  "), "{text}");
+    assert!(
+        text.starts_with("  Replaces     ANOTHER")
+            && text.contains("\n  Origin       it came with")
+            && text.contains("\n  Server root  "),
+        "{text}"
+    );
 }

@@ -276,7 +276,7 @@ catalogue! {
     DestinationUnknown = "destination_unknown", HostProcessingDestinationUnknown, Destination, "The Host processing destination is unknown.", "Name one processor with 1 to 256 characters.";
     ConsentIssuedLater = "consent_issued_later", ConsentNotYetValid, ConsentTime, "The Host processing consent is not valid yet.", "It was given at a later time than this machine's clock shows: set the clock, or ask again.";
     ConsentEnded = "consent_ended", ConsentExpired, ConsentTime, "The Host processing consent has expired.", "Ask again: run 'kdna-broker consent request --host ID --processor NAME'.";
-    ClockBehindJournal = "clock_behind_journal", ClockWentBack, ConsentTime, "The clock went back behind the last recorded event.", "Set this machine's clock; until then a consent's end cannot be judged.";
+    ClockBehindJournal = "clock_behind_journal", ClockWentBack, ConsentTime, "The clock went back behind the last recorded event.", "Set this machine's clock; until then a consent's end cannot be judged. If a row was written while the clock was ahead, move the journal away and start the server again.";
     ConsentChanged = "consent_changed", HostProcessingConsentInvalid, ConsentAgain, "The Host processing consent is invalid or changed.", "The consent was replaced or revoked while the load ran; nothing was handed over.";
 
     // --- journal, policy, delivery

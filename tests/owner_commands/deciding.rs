@@ -536,3 +536,29 @@ fn the_delivered_document_says_under_which_consent_of_which_version() {
     let digest = Digest::of(&fs::read(stored(&scene).pop().unwrap()).unwrap()).to_string();
     assert_eq!(bound.get("consent_digest").and_then(Value::as_str), Some(digest.as_str()));
 }
+
+#[test]
+fn a_draft_is_not_waited_for_at_a_terminal() {
+    let scene = asked();
+    for (program, words) in
+        [(Program::Owner, &["host-consent"][..]), (Program::Broker, &["consent", "request", "--draft-stdin"])]
+    {
+        let seen = answer(&scene.scratch, program, words, |_| {}, b"");
+        assert_eq!((seen.exit, seen.was_asked()), (Exit::Status(2), false), "{}", seen.screen);
+        assert!(seen.screen.starts_with("Error: [host_consent_draft_required] "), "{}", seen.screen);
+    }
+}
+
+#[test]
+fn a_consent_that_was_replaced_is_over_and_so_is_a_copy_of_it() {
+    let scene = asked();
+    allow(&scene, "ws", &[]);
+    let file = stored(&scene).pop().unwrap();
+    let old = fs::read(&file).unwrap();
+    allow(&scene, "ws", &["--expires-in", "1h"]);
+    let mut server = serve(&scene, "ws", &[]);
+    assert_eq!(load(&mut server, scene.at("ws")), delivered());
+    scene.scratch.file(&file, &old, 0o600);
+    assert_eq!(load(&mut server, scene.at("ws")), Reply::refused(INVALID));
+    assert!(rows(&scene).last().unwrap().contains("\"reason\":\"consent_taken_back\""));
+}

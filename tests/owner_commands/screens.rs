@@ -42,12 +42,18 @@ fn screen(scene: &Scene, processor: &str, extra: &[&str]) -> String {
     format!("{}[y/N] \n", question.replace(&cwd, "<workspace>"))
 }
 
-fn assert_screen(name: &str, shown: &str) {
+/// The screen that is kept under this name.
+fn kept(name: &str, shown: &str) -> String {
     let path = package().join(format!("tests/owner_commands/screens/{name}.txt"));
     if std::env::var_os("UPDATE_SCREENS").is_some_and(|value| value == "1") {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, shown).unwrap();
     }
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+fn assert_screen(name: &str, shown: &str) {
+    let kept = kept(name, shown);
     let rows: Vec<&str> = shown.trim_end_matches('\n').split('\n').collect();
     assert!(rows.len() <= 24, "{name}: {} rows", rows.len());
     let last = &rows[rows.len().saturating_sub(12)..];
@@ -57,7 +63,7 @@ fn assert_screen(name: &str, shown: &str) {
     }
     let harmless = |character: char| character == '\n' || !kdna_broker::foundation::text::is_deceptive(character);
     assert!(shown.chars().all(harmless), "{name}: {shown:?}");
-    assert_eq!(shown, fs::read_to_string(&path).unwrap_or_default(), "{name}");
+    assert_eq!(shown, kept, "{name}");
 }
 
 #[test]
@@ -143,6 +149,9 @@ fn a_window_too_small_for_the_decision_is_not_asked_in_and_a_small_one_is() {
         let shown = lines[lines.len().saturating_sub(usize::from(window.0))..].join("\n");
         assert!(shown.contains(&format!("  Host         {HOST}")), "{window:?}\n{shown}");
         assert!(shown.contains("  Destination  "), "{window:?}\n{shown}");
+        if window == (10, 40) {
+            assert_eq!(format!("{shown}[y/N] \n"), kept("small", &format!("{shown}[y/N] \n")));
+        }
     }
 }
 
@@ -225,11 +234,7 @@ fn adopting_is_this_screen() {
     assert_eq!((seen.exit, seen.was_asked()), (Exit::Status(10), true), "{}", seen.screen);
     let (question, _) = seen.screen.split_once("[y/N] ").unwrap();
     let shown = format!("{}[y/N] \n", question.replace(&cwd, "<workspace>"));
-    let path = package().join("tests/owner_commands/screens/adopt.txt");
-    if std::env::var_os("UPDATE_SCREENS").is_some_and(|value| value == "1") {
-        fs::write(&path, &shown).unwrap();
-    }
-    assert_eq!(shown, fs::read_to_string(path).unwrap_or_default());
+    assert_eq!(shown, kept("adopt", &shown));
     let done = run(scene.scratch.command(Program::Broker, ["help"]), None);
     assert!(done.stdout_text().contains("\n  adopt "));
 }

@@ -13,6 +13,8 @@ const TRIES: usize = 5;
 const HIDDEN: &str = "hidden";
 /// The name of the executable.
 const PROGRAM: &str = "kdna-broker";
+/// How this product starts itself.
+const ITSELF: &str = "/proc/self/exe";
 /// The argument before a command that is internal to this product.
 const INTERNAL: &str = "--on-terminal";
 /// Bytes of arguments that are looked at.
@@ -57,7 +59,8 @@ fn ancestor(id: &str, own: Option<(u64, u64)>) -> Result<Ancestor, Fault> {
     let mut words = arguments.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
     let started_as = words.next().unwrap_or_default();
     let command = words.find(|word| word != INTERNAL).unwrap_or_default();
-    let called = |text: &str| text.rsplit('/').next() == Some(PROGRAM);
+    // A program may start itself again by the kernel's own name for it.
+    let called = |text: &str| text.rsplit('/').next() == Some(PROGRAM) || text == ITSELF;
     let is_ours = (own.is_some() && program(id) == own) || called(&name) || called(&started_as);
     Ok(Ancestor { name, is_ours, command })
 }
