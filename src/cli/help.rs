@@ -62,7 +62,7 @@ kdna-broker: hands a project's judgment asset to an agent host only where a pers
                          Take it back; loads in flight deliver nothing. --json-errors with any of these.
   adopt [--cwd DIR] [--attachment ID]
                          Ask, once, about the attachments that came with this workspace, and remember a yes on this machine.
-  launch --host ID --processor NAME [--workspace DIR] [--profile P] [--attachment ID]
+  launch --host ID --processor NAME [--workspace DIR] [--profile P] [--attachment ID] [--expires-in 30d]
          [--secret-from tty|fd:N|systemd-credential:NAME|command:CMD] [--details] [--no-transcript] -- COMMAND...
                          Settle consent, obtain a password where the asset needs one, and start a host for one session.
                          Ends as the host ends; 10 declined, 11 no terminal, 2 refused.

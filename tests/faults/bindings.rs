@@ -164,8 +164,7 @@ fn bind_destination_override() {
     scene.scratch.file("ws/.kdna/config", "processor = 'Other Ltd'", 0o600);
     scene.scratch.file("ws/.env", "KDNA_MCP_PROCESSOR=Other Ltd\nEXAMPLE_BASE_URL=http://other\n", 0o600);
     let mut command = scene.server_command("ws");
-    for variable in
-        ["KDNA_MCP_PROCESSOR", "KDNA_MCP_PROCESSING_BOUNDARY", "KDNA_BROKER_PROCESSOR", "EXAMPLE_BASE_URL"]
+    for variable in ["KDNA_MCP_PROCESSOR", "KDNA_MCP_PROCESSING_BOUNDARY", "KDNA_BROKER_PROCESSOR", "EXAMPLE_BASE_URL"]
     {
         command.env(variable, "Other Ltd");
     }

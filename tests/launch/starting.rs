@@ -165,3 +165,32 @@ fn a_session_within_a_session_is_refused() {
     assert!(fs::read_to_string(stage.path("said")).unwrap().contains("launch_failed"));
     assert!(!stage.path("started").exists());
 }
+
+#[test]
+fn each_attachment_that_is_enabled_is_settled_and_no_decline_starts_a_host() {
+    let stage = Stage::allowed(PUBLIC);
+    let other = stage.scratch.file("other.kdna", crate::support::real::OTHER_ASSET, 0o600);
+    stage.attach(&other, "ws");
+    let declined = stage.launch_typing(&[], "echo >started", &[b"n\n"]);
+    assert_eq!(declined.exit, Exit::Status(10), "{}", declined.screen);
+    assert_eq!(declined.screen.matches("[y/N] ").count(), 1, "what holds is not asked again: {}", declined.screen);
+    assert!(!stage.path("started").exists());
+    let allowed = stage.launch_typing(&[], "exit 3", &[b"y\n"]);
+    assert_eq!(allowed.exit, Exit::Status(3), "{}", allowed.screen);
+    assert_eq!(stage.launch(&[], "exit 4").exit, Exit::Status(4), "both hold now");
+}
+
+#[test]
+fn what_nobody_attached_on_this_machine_is_not_asked_for_and_not_served() {
+    let stage = Stage::allowed(PUBLIC);
+    // The record and its consent are there, the ledger is that of a machine where nobody approved it.
+    for ledger in fs::read_dir(stage.scratch.state()).unwrap().flatten().map(|entry| entry.path()) {
+        if ledger.to_string_lossy().contains("ledger") {
+            fs::remove_file(ledger).unwrap();
+        }
+    }
+    let refused = stage.launch_typing(&[], "echo >started", &[b"y\n"]);
+    assert!(!refused.was_asked() && refused.exit == Exit::Status(2), "{refused:?}");
+    assert!(refused.screen.contains("attachment_not_approved_here"), "{}", refused.screen);
+    assert!(!stage.path("started").exists() && stage.sessions().is_empty());
+}
