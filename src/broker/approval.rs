@@ -64,6 +64,14 @@ pub enum ConsentPlace {
 }
 
 impl ConsentPlace {
+    /// The variable by which a server finds it, and the path that it holds.
+    pub const fn variable(&self) -> (&'static str, &AbsolutePath) {
+        match self {
+            Self::File(file) => ("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE", file),
+            Self::Set(set) => ("KDNA_BROKER_CONSENT_DIR", set),
+        }
+    }
+
     /// The file for these coordinates.
     pub fn file_for(&self, coordinates: &Coordinates<'_>) -> AbsolutePath {
         match self {

@@ -158,10 +158,7 @@ fn request<S: System>(system: &S, environment: &Environment, words: &[String]) -
 
 /// The variable by which a server finds the consent.
 fn variable(place: &ConsentPlace) -> String {
-    let (name, path) = match place {
-        ConsentPlace::File(file) => ("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE", file),
-        ConsentPlace::Set(set) => ("KDNA_BROKER_CONSENT_DIR", set),
-    };
+    let (name, path) = place.variable();
     format!("{name}={}", display(path.as_str(), limits::PATH_UNITS))
 }
 

@@ -1,7 +1,6 @@
 //! `kdna-broker host-config HOST`: the entry for a host's configuration, and where to put it. Writes no file: what a host
 //! may start is the person's own decision.
 
-use crate::broker::approval::ConsentPlace;
 use crate::capability::home::Homes;
 use crate::capability::root::PinnedRoot;
 use crate::capability::{state, workspace};
@@ -53,14 +52,13 @@ fn printed<S: System>(system: &S, environment: &Environment, arguments: &Argumen
         return Err(Outcome::refused(&Reason::HostIdInvalid.into()));
     }
     let state = state::state_path(system, environment.settings.state_directory.as_deref())?;
+    let place = consent::place(system, environment)?;
+    let (variable, consent) = place.variable();
     let facts = EntryFacts {
         program: program()?,
         root: root(system, environment, arguments.value("--workspace").unwrap_or("."), &state)?,
         host_id: host_id.to_owned(),
-        consent: match consent::place(system, environment)? {
-            ConsentPlace::File(file) => ("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE", file),
-            ConsentPlace::Set(directory) => ("KDNA_BROKER_CONSENT_DIR", directory),
-        },
+        consent: (variable, consent.clone()),
         state: environment.settings.state_directory.is_some().then_some(state),
     };
     let home = Homes::find(system, environment.settings.home.as_deref())?;

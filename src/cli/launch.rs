@@ -28,15 +28,14 @@ const OPTIONS: Options = Options {
         "--host-root",
         "--profile",
         "--attachment",
-        "--secret-from",
         "--expires-in",
+        "--secret-from",
     ],
     repeatable: &[],
     flags_once: true,
 };
 const USAGE: &str = "Usage: kdna-broker launch --host <id> --processor <name> [--workspace <dir>] [--host-root <dir>] \
-                     [--profile <profile>] [--attachment <id>] [--expires-in 30d] \
-                     [--secret-from tty|fd:N|systemd-credential:NAME|command:CMD] \
+                     [--profile <profile>] [--attachment <id>] [--expires-in <30d>] [--secret-from tty|fd:N|systemd-credential:NAME|command:CMD] \
                      [--details] [--no-transcript] -- COMMAND...";
 /// Added to a signal's number, it is the status of what ended by it, as shells have it.
 const SIGNAL: i32 = 128;

@@ -16,7 +16,7 @@ pub struct EntryFacts {
     pub root: AbsolutePath,
     /// `KDNA_MCP_HOST_ID`.
     pub host_id: String,
-    /// Where the consent lies: the variable that says so, and its value.
+    /// The variable that says where consents are kept, and its value.
     pub consent: (&'static str, AbsolutePath),
     /// `KDNA_BROKER_STATE_DIR`, where it is not the default.
     pub state: Option<AbsolutePath>,

@@ -9,6 +9,7 @@ mod run;
 pub mod secret;
 mod server;
 pub mod session;
+pub mod settle;
 mod terminal;
 pub mod variables;
 pub mod words;

@@ -1,8 +1,8 @@
 //! The launcher: consent first, then the session, then the password, then the host; and nothing is left when it has ended,
 //! however it ends. Never shows a secret, never starts the host without consent.
 
-use crate::broker::approval::{Approval, ApprovalRequest, ConsentPlace};
-use crate::broker::settle::{Settled, SettledSubject, settle};
+use crate::broker::approval::{ApprovalRequest, ConsentPlace};
+use crate::broker::settle::SettledSubject;
 use crate::capability::secret::Secret;
 use crate::consent::store::is_at_or_below;
 use crate::delegate::Delegate;
@@ -14,6 +14,7 @@ use crate::launch::place::{self, MemoryPlace};
 use crate::launch::protected::{self, Protected};
 use crate::launch::secret::{Given, SecretSource, Surroundings};
 use crate::launch::session::{self, Session};
+use crate::launch::settle::{Settled, settle};
 use crate::launch::variables::{self, Variables};
 use crate::system::Observe;
 use crate::system::os::forward::Forwarding;
@@ -36,7 +37,7 @@ const TITLE: usize = 60;
 pub struct LaunchOrder<'a> {
     /// What the host may do, and where.
     pub request: ApprovalRequest<'a>,
-    /// Where the consent lies.
+    /// Where consents are kept.
     pub consent: &'a ConsentPlace,
     /// Whether the question shows the machine fields.
     pub details: bool,
@@ -81,20 +82,21 @@ pub fn launch(
     for place in &places {
         session::sweep(system, place);
     }
-    let (about, settled) = settle(system, delegate, &order.request, order.consent, order.details)?;
-    let consent = match settled {
-        Settled::Valid { file, .. } => {
-            let _ = writeln!(says, "kdna-broker: the consent is there and holds; nothing is asked.");
-            file
+    let subjects = match settle(system, delegate, &order.request, order.consent, order.details)? {
+        Settled::Hold { subjects, asked } => {
+            if !asked {
+                let _ = writeln!(says, "kdna-broker: the consent is there and holds; nothing is asked.");
+            }
+            subjects
         }
-        Settled::Asked(Approval::Allowed { file, .. }) => file,
-        Settled::Asked(Approval::Declined) => return Ok(Launched::Declined),
-        Settled::Asked(Approval::NoTerminal) => return Ok(Launched::NoTerminal),
+        Settled::Declined => return Ok(Launched::Declined),
+        Settled::NoTerminal => return Ok(Launched::NoTerminal),
     };
+    let first = subjects.first().ok_or(Reason::Internal)?;
     // From here on something could be left behind: nothing but SIGKILL ends this process unnoticed.
     let signals = Forwarding::begin().map_err(|_| Reason::HostNotStarted)?;
-    let mut session = Session::begin(system, outside(*system, &places, &about.host_root)?)?;
-    let password = match unlock(*system, delegate, &order, &about, &signals, says)? {
+    let mut session = Session::begin(system, outside(*system, &places, &first.host_root)?)?;
+    let password = match unlock(*system, delegate, &order, &subjects, &signals, says)? {
         Unlocked::Public => None,
         Unlocked::Password(secret) => Some(session.place_password(&secret)?),
         Unlocked::Cancelled => return Ok(Launched::Cancelled(signals.asked_to_end())),
@@ -105,7 +107,7 @@ pub fn launch(
     start::keep_new_files_private();
     let environment = variables::for_host(
         order.environment,
-        &added(order.request.host_id, &about, &consent, session.path(), password.as_ref()),
+        &added(order.request.host_id, first, order.consent, session.path(), password.as_ref()),
     );
     let mut host = host::start(order.program, order.arguments, environment, order.here, &signals)?;
     let ended = host::attend(&mut host, &signals, || session.remove());
@@ -130,14 +132,15 @@ fn outside<'a>(
 fn added<'a>(
     host_id: &'a str,
     about: &'a SettledSubject,
-    consent: &'a AbsolutePath,
+    consent: &'a ConsentPlace,
     session: &'a AbsolutePath,
     password: Option<&'a AbsolutePath>,
 ) -> Vec<(&'static str, &'a str)> {
+    let consent = consent.variable();
     let mut added = vec![
         ("KDNA_MCP_WORKSPACE_ROOT", about.host_root.as_str()),
         ("KDNA_MCP_HOST_ID", host_id),
-        ("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE", consent.as_str()),
+        (consent.0, consent.1.as_str()),
         (REQUIRE_LEDGER, "1"),
         (SESSION, session.as_str()),
     ];
@@ -151,23 +154,26 @@ enum Unlocked {
     Cancelled,
 }
 
-/// The password, if the asset needs one: tried on the asset itself before anything is started.
+/// The password, if an asset needs one: tried on every asset that does before anything is started. A server is given one
+/// password.
 fn unlock(
     system: OsSystem,
     delegate: &Delegate<OsSystem>,
     order: &LaunchOrder<'_>,
-    about: &SettledSubject,
+    subjects: &[SettledSubject],
     signals: &Forwarding,
     says: &mut dyn Write,
 ) -> Result<Unlocked, Refusal> {
     let place = (order.request.cwd, order.request.home);
-    let Some(asset) = protected::needed(&system, delegate, place, &about.attachment_id)? else {
-        return Ok(Unlocked::Public);
-    };
+    let mut assets = Vec::new();
+    for subject in subjects {
+        assets.extend(protected::needed(&system, delegate, place, &subject.attachment_id)?);
+    }
+    let Some(asset) = assets.first() else { return Ok(Unlocked::Public) };
     let around = Surroundings { environment: order.environment, here: order.here, signals };
     let tries = if order.secret.may_be_asked_again() { TRIES } else { 1 };
     for number in 1..=tries {
-        let secret = match order.secret.read(&system, &question(&asset, number), &around) {
+        let secret = match order.secret.read(&system, &question(asset, assets.len() - 1, number), &around) {
             Ok(Given::Password(secret)) => secret,
             Ok(Given::Cancelled) => return Ok(Unlocked::Cancelled),
             Err(refusal) if refusal.reason() == Reason::SecretNotPassword && tries > 1 => {
@@ -176,7 +182,11 @@ fn unlock(
             }
             Err(refusal) => return Err(refusal),
         };
-        if asset.opens(&system, delegate, &secret)? {
+        let mut opens = true;
+        for asset in &assets {
+            opens = opens && asset.opens(&system, delegate, &secret)?;
+        }
+        if opens {
             return Ok(Unlocked::Password(secret));
         }
         let _ = writeln!(says, "The password does not open it.");
@@ -185,6 +195,8 @@ fn unlock(
 }
 
 /// The title is the asset's own words: escaped, in quotes and bounded.
-fn question(asset: &Protected<OsSystem>, number: u32) -> String {
-    format!("Password for the asset \"{}\" (not shown, try {number} of {TRIES}): ", display(asset.title(), TITLE))
+fn question(asset: &Protected<OsSystem>, more: usize, number: u32) -> String {
+    let title = display(asset.title(), TITLE);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("Password for the asset \"{title}\"{more} (not shown, try {number} of {TRIES}): ")
 }

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 
 /// Settings of the broker that are the person's own and stay as they are.
-const KEPT: [&str; 3] = ["KDNA_BROKER_STATE_DIR", "KDNA_BROKER_RUNTIME_PINS", "KDNA_BROKER_CONSENT_DIR"];
+const KEPT: [&str; 2] = ["KDNA_BROKER_STATE_DIR", "KDNA_BROKER_RUNTIME_PINS"];
 /// Begins every variable that is ours: whatever else is set there was not set for this session.
 const OURS: &[u8] = b"KDNA_";
 /// Taken away: the first two put code of somebody else into every program that is started, the server that reads the

@@ -282,18 +282,11 @@ fn no_session_lies_in_the_project() {
     let stage = Stage::allowed(PUBLIC);
     // The project is all of the place in memory, which would do otherwise.
     let root = stage.memory().to_str().unwrap().to_owned();
-    let copied = Command::new("cp").args(["-a", "ws/.kdna", &root]).current_dir(stage.scratch.path()).status();
-    assert!(copied.unwrap().success());
+    let file = stage.scratch.file("asset.kdna", PUBLIC, 0o600);
+    stage.attach(&file, &root);
     let script = "printf %s \"$KDNA_BROKER_SESSION\" >where";
     let words = ["launch", "--host", HOST, "--processor", PROCESSOR, "--workspace", &root, "--", "sh", "-c", script];
-    let on_terminal =
-        |words: &[&str]| answer(&stage.scratch, Program::Broker, words, |command| stage.arrange(command), b"y\n");
-    // What was copied was attached by this person somewhere else, which approves nothing here.
-    let seen = on_terminal(&words);
-    assert!(seen.screen.contains("[attachment_not_approved_here]") && !seen.was_asked(), "{}", seen.screen);
-    assert!(!stage.path("where").exists());
-    assert_eq!(on_terminal(&["adopt", "--cwd", &root]).exit, Exit::Status(0));
-    let seen = on_terminal(&words);
+    let seen = answer(&stage.scratch, Program::Broker, &words, |command| stage.arrange(command), b"y\n");
     assert_eq!(seen.exit, Exit::Status(0), "{}", seen.screen);
     let session = PathBuf::from(fs::read_to_string(stage.path("where")).unwrap());
     assert_eq!(session.parent(), Some(Path::new("/dev/shm")));

@@ -44,12 +44,19 @@ impl Stage {
         fs::set_permissions(memory.path(), fs::Permissions::from_mode(0o700)).unwrap();
         scratch.directory("ws", 0o755);
         let file = scratch.file("asset.kdna", asset, 0o600);
-        let words = ["attach", file.to_str().unwrap(), "--cwd", "ws", "--role", "change review", "--applies-to", TASK];
-        let approve = ["--yes", "--scope-user-approved"];
-        let ended = run(scratch.command(Program::Owner, words.into_iter().chain(approve)), None);
-        assert_eq!(ended.exit, Exit::Status(0), "{}", ended.stderr_text());
+        let stage = Self { scratch, memory };
+        stage.attach(&file, "ws");
         fs::remove_file(file).unwrap();
-        Self { scratch, memory }
+        stage
+    }
+
+    /// Attaches a file to a workspace.
+    pub(crate) fn attach(&self, file: &Path, workspace: &str) {
+        let file = file.to_str().unwrap();
+        let words = ["attach", file, "--cwd", workspace, "--role", "change review", "--applies-to", TASK];
+        let approve = ["--yes", "--scope-user-approved"];
+        let ended = run(self.scratch.command(Program::Owner, words.into_iter().chain(approve)), None);
+        assert_eq!(ended.exit, Exit::Status(0), "{}", ended.stderr_text());
     }
 
     /// The same, with a consent that was given on a terminal.

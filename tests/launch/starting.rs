@@ -26,7 +26,7 @@ fn a_host_gets_exactly_the_variables_of_its_session_and_nothing_is_left_of_it() 
     let mut seen = variables(&stage, "seen");
     let session = seen.remove("KDNA_BROKER_SESSION").unwrap();
     assert!(session.starts_with(stage.memory().to_str().unwrap()) && !fs::exists(&session).unwrap());
-    let [consent] = &consents(&stage)[..] else { panic!("one consent") };
+    let consent = stage.path("state/consents");
     let of_the_shell = ["_", "PWD", "OLDPWD", "SHLVL"];
     seen.retain(|name, _| !of_the_shell.contains(&name.as_str()));
     let text = |path: std::path::PathBuf| path.to_str().unwrap().to_owned();
@@ -44,7 +44,7 @@ fn a_host_gets_exactly_the_variables_of_its_session_and_nothing_is_left_of_it() 
             ("KDNA_BROKER_REQUIRE_LEDGER", "1".into()),
             ("KDNA_MCP_WORKSPACE_ROOT", text(stage.path("ws"))),
             ("KDNA_MCP_HOST_ID", HOST.into()),
-            ("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE", text(consent.clone())),
+            ("KDNA_BROKER_CONSENT_DIR", text(consent)),
         ]
         .map(|(name, value)| (name.to_owned(), value)),
     );
@@ -88,7 +88,7 @@ fn who_declines_or_cannot_be_asked_starts_no_host() {
     let unasked = stage.launch(&[], "echo >started");
     assert_eq!(unasked.exit, Exit::Status(11), "{}", unasked.stderr_text());
     assert!(!stage.path("started").exists() && stage.sessions().is_empty());
-    assert!(consents(&stage).is_empty());
+    assert!(!stage.path("state/consents").exists());
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_session_within_a_session_is_refused() {
 fn in_a_hosts_session_nobody_is_asked_for_more_and_nothing_is_adopted() {
     let stage = Stage::allowed(PUBLIC);
     let before = fs::read(stage.scratch.state().join("attachment-ledger.json")).unwrap();
-    let script = "unset KDNA_MCP_HOST_PROCESSING_CONSENT_FILE; \
+    let script = "unset KDNA_BROKER_CONSENT_DIR; \
                   \"$BROKER\" consent request --host other-host --processor Elsewhere --cwd ws >/dev/null 2>asked; \
                   echo $? >code; rm \"$KDNA_BROKER_STATE_DIR/attachment-ledger.json\"; \
                   \"$BROKER\" adopt --cwd ws >/dev/null 2>adopting";
@@ -195,4 +195,33 @@ fn in_a_hosts_session_nobody_is_asked_for_more_and_nothing_is_adopted() {
     let refused: Vec<&str> = rows.lines().filter(|row| row.contains("\"reason\":\"consent_asked_by_host\"")).collect();
     assert_eq!(refused.len(), 2, "{rows}");
     assert!(refused.iter().all(|row| row.contains("\"kdna-broker\"") || row.contains("\"exe\"")), "{refused:?}");
+}
+
+#[test]
+fn each_attachment_that_is_enabled_is_settled_and_no_decline_starts_a_host() {
+    let stage = Stage::allowed(PUBLIC);
+    let other = stage.scratch.file("other.kdna", crate::support::real::OTHER_ASSET, 0o600);
+    stage.attach(&other, "ws");
+    let declined = stage.launch_typing(&[], "echo >started", &[b"n\n"]);
+    assert_eq!(declined.exit, Exit::Status(10), "{}", declined.screen);
+    assert_eq!(declined.screen.matches("[y/N] ").count(), 1, "what holds is not asked again: {}", declined.screen);
+    assert!(!stage.path("started").exists());
+    let allowed = stage.launch_typing(&[], "exit 3", &[b"y\n"]);
+    assert_eq!(allowed.exit, Exit::Status(3), "{}", allowed.screen);
+    assert_eq!(stage.launch(&[], "exit 4").exit, Exit::Status(4), "both hold now");
+}
+
+#[test]
+fn what_nobody_attached_on_this_machine_is_not_asked_for_and_not_served() {
+    let stage = Stage::allowed(PUBLIC);
+    // The record and its consent are there, the ledger is that of a machine where nobody approved it.
+    for ledger in fs::read_dir(stage.scratch.state()).unwrap().flatten().map(|entry| entry.path()) {
+        if ledger.to_string_lossy().contains("ledger") {
+            fs::remove_file(ledger).unwrap();
+        }
+    }
+    let refused = stage.launch_typing(&[], "echo >started", &[b"y\n"]);
+    assert!(!refused.was_asked() && refused.exit == Exit::Status(2), "{refused:?}");
+    assert!(refused.screen.contains("attachment_not_approved_here"), "{}", refused.screen);
+    assert!(!stage.path("started").exists() && stage.sessions().is_empty());
 }
