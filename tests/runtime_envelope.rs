@@ -194,7 +194,10 @@ fn an_asset_cannot_choose_a_long_or_large_derivation() {
     ];
     for (path, value) in costs {
         let lie = honest.with(path, Item::Number(value));
-        assert_eq!(code(&asset(&lie.bytes(), ARGON2ID)), Some("KDNA_DECRYPT_FAILED"), "{path:?} {value}");
+        let refused = load(&asset(&lie.bytes(), ARGON2ID), LoadProfile::Full, Some(PASSWORD)).unwrap_err();
+        assert_eq!(refused.code(), Some("KDNA_DECRYPT_FAILED"), "{path:?} {value}");
+        let told = if value == 0 { "KDNA_DECRYPT_FAILED" } else { "KDNA_KDF_COST_REFUSED" };
+        assert_eq!(refused.word(), Some(told), "{path:?} {value}: only what costs too much is told apart");
     }
     let both = honest
         .with(&["password_kdf", "memory_kib"], Item::Number(262_144))

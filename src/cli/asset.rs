@@ -35,6 +35,10 @@ const fn options(flags: &'static [&'static str], values: &'static [&'static str]
     Options { flags, values, repeatable: &[], flags_once: true }
 }
 
+/// The code of an envelope that does not open, and why this one was not tried.
+const TOO_COSTLY: &str = "Error: operation failed safely [KDNA_DECRYPT_FAILED].\n\
+    The asset asks for more memory or passes to derive a key from its password than are allowed (docs/contract/runtime.md); \
+    no password was tried.";
 const NOT_PACKAGED: &str = "An explicit regular packaged .kdna file is required.";
 pub(crate) const NOT_CONTAINER: &str = "Target is not a KDNA container or source directory.";
 const PASSWORD_ARGUMENT: &str =
@@ -277,6 +281,7 @@ fn judge(report: &ChildReport, unrecognised: &str) -> Outcome {
         Ok(output) if !output.is_empty() => Outcome { output, exit, ..Outcome::default() },
         _ if exit == 2 => Outcome::usage(unrecognised),
         _ => Outcome::failed(match failure_code(&report.errors) {
+            Some(limits::KDF_REFUSED) => TOO_COSTLY.to_owned(),
             Some(code) => format!("Error: operation failed safely [{code}]."),
             None => "Error: operation failed safely.".to_owned(),
         }),

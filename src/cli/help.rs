@@ -41,7 +41,7 @@ kdna: judgment assets attached to one project
 
   help, version
 
---json-errors with any command about workspaces or consent: refusals as one JSON object (code, reason, message, remedy).
+--json-errors with any command about workspaces or consent, launch and host-config excepted: refusals as one JSON object (code, reason, message, remedy).
 Exit: 0 done, 1 failed or invalid (doctor: something would be refused), 2 refused or not understood, 3 not loadable now.
 ";
 
@@ -66,7 +66,7 @@ kdna-broker: hands a project's judgment asset to an agent host only where a pers
                          Take it back; loads in flight deliver nothing. --json-errors with any of these.
   adopt [--cwd DIR] [--attachment ID]
                          Ask, once, about the attachments that came with this workspace, and remember a yes on this machine.
-  launch --host ID --processor NAME [--workspace DIR] [--profile P] [--attachment ID] [--expires-in 30d]
+  launch --host ID --processor NAME [--workspace DIR] [--host-root DIR] [--profile P] [--attachment ID] [--expires-in 30d]
          [--secret-from tty|fd:N|systemd-credential:NAME|command:CMD] [--details] [--no-transcript] -- COMMAND...
                          Settle consent, obtain a password where the asset needs one, and start a host for one session.
                          Ends as the host ends; 10 declined, 11 no terminal, 2 refused.

@@ -94,6 +94,7 @@ fn started(environment: &Environment, arguments: &Arguments, command: &[String])
             state: &state,
         },
         consent: &consent::place(&system, environment)?,
+        take_back: consent::take_back,
         details: arguments.has("--details"),
         secret,
         here: &here,

@@ -65,7 +65,7 @@ fn note(told: Result<(), Refusal>) -> String {
     match told {
         Ok(()) => String::new(),
         Err(refusal) => format!(
-            "Note: this machine's ledger was not written ({}). Make the broker's state directory private and writable, \
+            "Note: this machine's ledger was not written ({}). Make the broker's state directory private and writable (a damaged attachment-ledger.json is to be moved away), \
              then run 'kdna-broker adopt' here.\n",
             refusal.reason()
         ),

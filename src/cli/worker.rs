@@ -82,7 +82,7 @@ fn answer(request: &Request, bytes: &[u8], input: &[u8]) -> Reply {
 }
 
 fn failure(fault: RuntimeFault) -> (Option<&'static str>, i32) {
-    (fault.code(), FAILED)
+    (fault.word(), FAILED)
 }
 
 fn plan_input(request: &PlanRequest) -> PlanInput<'_> {

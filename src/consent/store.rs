@@ -254,7 +254,7 @@ impl<S: System> ConsentFile<S> {
     }
 
     /// Removes the document durably; says whether one was there. Also ends one that is damaged or not private, an empty
-    /// file, and a link (never what it points at). Refuses `consent_file_invalid` (it cannot be removed, or is something
+    /// file whose name ends in `.json` (a lock of this program is empty too), and a link (never what it points at). Refuses `consent_file_invalid` (it cannot be removed, or is something
     /// else than a consent: a mistyped name costs nobody a file) and `revocation_not_durable`.
     pub fn revoke(&self, system: &S) -> Result<bool, Refusal> {
         let directory = self.directory.handle();
@@ -279,7 +279,10 @@ impl<S: System> ConsentFile<S> {
             Err(_) => return false,
         };
         let marker = document::DOCUMENT_TYPE.as_bytes();
-        bytes.is_ok_and(|bytes| bytes.is_empty() || bytes.windows(marker.len()).any(|window| window == marker))
+        bytes.is_ok_and(|bytes| {
+            (bytes.is_empty() && std::path::Path::new(&self.name).extension().is_some_and(|suffix| suffix == "json"))
+                || bytes.windows(marker.len()).any(|window| window == marker)
+        })
     }
 }
 

@@ -119,6 +119,9 @@ pub const KDF_LANES: u32 = 8;
 /// Memory times passes of one Argon2id derivation, in KiB: more than five times the default of 64 MiB and 3 passes.
 /// Without it an asset could ask for 4 GiB of work and use up the time of a whole call.
 pub const KDF_WORK_KIB: u64 = 1_048_576;
+/// A worker's word for an envelope that asks for more than these. Its cost is in the clear, so saying so tells nothing of
+/// a password; the code stays that of every envelope that does not open.
+pub const KDF_REFUSED: &str = "KDNA_KDF_COST_REFUSED";
 /// Values of one entry: the root, every item, and every member twice (its key and its value). A decoded value takes at
 /// most 64 bytes of memory for each of them, so this and not the entry's size bounds what decoding takes.
 pub const ENTRY_VALUES: usize = 500_000;

@@ -18,6 +18,7 @@ use crate::launch::settle::{Settled, settle};
 use crate::launch::variables::{self, Variables};
 use crate::system::Observe;
 use crate::system::os::forward::Forwarding;
+use crate::system::os::hidden::Silence;
 use crate::system::os::host_process::Ending;
 use crate::system::os::{Directory, OsSystem, start};
 use std::ffi::OsString;
@@ -39,6 +40,8 @@ pub struct LaunchOrder<'a> {
     pub request: ApprovalRequest<'a>,
     /// Where consents are kept.
     pub consent: &'a ConsentPlace,
+    /// The command that takes back the consent in a file.
+    pub take_back: fn(&AbsolutePath) -> String,
     /// Whether the question shows the machine fields.
     pub details: bool,
     /// Where a password comes from, should one be needed.
@@ -83,9 +86,14 @@ pub fn launch(
         session::sweep(system, place);
     }
     let subjects = match settle(system, delegate, &order.request, order.consent, order.details)? {
-        Settled::Hold { subjects, asked } => {
-            if !asked {
-                let _ = writeln!(says, "kdna-broker: the consent is there and holds; nothing is asked.");
+        Settled::Hold { subjects, allowed } => {
+            if allowed.is_empty() {
+                let unused = if order.request.lifetime.is_some() { " --expires-in changes nothing of it." } else { "" };
+                let _ = writeln!(says, "kdna-broker: the consent is there and holds; nothing is asked.{unused}");
+            }
+            for (file, replaced) in &allowed {
+                let instead = if *replaced { ", in place of the one before" } else { "" };
+                let _ = writeln!(says, "kdna-broker: allowed{instead}. Take it back with: {}", (order.take_back)(file));
             }
             subjects
         }
@@ -172,6 +180,8 @@ fn unlock(
     let Some(asset) = assets.first() else { return Ok(Unlocked::Public) };
     let around = Surroundings { environment: order.environment, here: order.here, signals };
     let tries = if order.secret.may_be_asked_again() { TRIES } else { 1 };
+    // Who types on while a password is tried does not show it either.
+    let _silence = order.secret.may_be_asked_again().then(Silence::begin).flatten();
     for number in 1..=tries {
         let secret = match order.secret.read(&system, &question(asset, assets.len() - 1, number), &around) {
             Ok(Given::Password(secret)) => secret,

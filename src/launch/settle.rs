@@ -4,6 +4,7 @@ use crate::broker::approval::{Approval, ApprovalRequest, ConsentPlace};
 use crate::broker::settle::{self, SettledSubject};
 use crate::capability::workspace;
 use crate::delegate::Delegate;
+use crate::foundation::path::AbsolutePath;
 use crate::foundation::record::Record;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::system::System;
@@ -11,12 +12,12 @@ use crate::system::System;
 /// How it was settled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// It holds for all of these; whether the person was asked for one of them just now.
+    /// It holds for all of these; what the person allowed just now.
     Hold {
         /// What each is about: never none, and the same root in all.
         subjects: Vec<SettledSubject>,
-        /// Whether the person was asked.
-        asked: bool,
+        /// Where each consent lies that the person gave, and whether it took the place of another one.
+        allowed: Vec<(AbsolutePath, bool)>,
     },
     /// The person declined.
     Declined,
@@ -42,18 +43,18 @@ pub fn settle<S: System>(
     } else {
         several.iter().map(|id| ApprovalRequest { attachment: Some(id), ..request.clone() }).collect()
     };
-    let (mut subjects, mut asked) = (Vec::new(), false);
+    let (mut subjects, mut allowed) = (Vec::new(), Vec::new());
     for request in &each {
         let (subject, settled) = settle::settle(system, delegate, request, place, details)?;
         subjects.push(subject);
         match settled {
             settle::Settled::Valid { .. } => {}
-            settle::Settled::Asked(Approval::Allowed { .. }) => asked = true,
+            settle::Settled::Asked(Approval::Allowed { file, replaced, .. }) => allowed.push((file, replaced)),
             settle::Settled::Asked(Approval::Declined) => return Ok(Settled::Declined),
             settle::Settled::Asked(Approval::NoTerminal) => return Ok(Settled::NoTerminal),
         }
     }
-    Ok(Settled::Hold { subjects, asked })
+    Ok(Settled::Hold { subjects, allowed })
 }
 
 /// The attachments that are enabled in the nearest record.

@@ -1,8 +1,9 @@
 //! Opens a password envelope (and [`closing`] makes one): the password gives a key, that key unwraps the content key, and
 //! the content key opens the payload, which is bound to the asset's identity and version.
 //!
-//! Every failure is the same refusal, `KDNA_DECRYPT_FAILED`: a caller cannot tell a wrong password from a damaged
-//! envelope or from a derivation that would cost too much. Never looks at a recovery slot, and never returns a byte that
+//! Every failure has the same code, `KDNA_DECRYPT_FAILED`: a caller cannot tell a wrong password from a damaged envelope.
+//! Only a derivation that would cost too much is told apart, by a word beside the code: its cost is in the clear, and no
+//! password was tried. Never looks at a recovery slot, and never returns a byte that
 //! was not authenticated.
 
 mod closing;
@@ -34,12 +35,33 @@ const ENTRY: &str = "payload.kdnab";
 /// What makes opening fail: anything.
 struct Closed;
 
-/// The decrypted payload bytes of an envelope that the password opens. `KDNA_DECRYPT_FAILED` for every failure.
-pub(super) fn open(manifest: &Value, envelope: &Value, password: &[u8]) -> Result<Zeroizing<Vec<u8>>, RuntimeFault> {
-    try_open(manifest, envelope, password).map_err(|Closed| RuntimeFault::coded(code::DECRYPT_FAILED))
+impl From<Unopened> for Closed {
+    fn from(_: Unopened) -> Self {
+        Self
+    }
 }
 
-fn try_open(manifest: &Value, envelope: &Value, password: &[u8]) -> Result<Zeroizing<Vec<u8>>, Closed> {
+/// Why nothing was opened.
+enum Unopened {
+    Closed,
+    TooCostly,
+}
+
+impl From<Closed> for Unopened {
+    fn from(Closed: Closed) -> Self {
+        Self::Closed
+    }
+}
+
+/// The decrypted payload bytes of an envelope that the password opens. `KDNA_DECRYPT_FAILED` for every failure.
+pub(super) fn open(manifest: &Value, envelope: &Value, password: &[u8]) -> Result<Zeroizing<Vec<u8>>, RuntimeFault> {
+    try_open(manifest, envelope, password).map_err(|unopened| match unopened {
+        Unopened::Closed => RuntimeFault::coded(code::DECRYPT_FAILED),
+        Unopened::TooCostly => RuntimeFault::TOO_COSTLY,
+    })
+}
+
+fn try_open(manifest: &Value, envelope: &Value, password: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unopened> {
     // What can be judged without the password is judged before the expensive derivation.
     let kdf = Kdf::of(envelope)?;
     demand(envelope, &[("profile_version", PROFILE_VERSION), ("alg", "AES-256-GCM"), ("key_wrapping", "AES-256-KW")])?;

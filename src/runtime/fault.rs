@@ -1,5 +1,6 @@
 //! How a runtime operation fails: with a code of the contract, or with none. Closed; never quotes a byte of the asset.
 
+use crate::foundation::limits;
 use std::fmt;
 
 /// A failed operation. Printed as `operation failed safely [CODE].`, or `operation failed safely.` where the contract
@@ -7,15 +8,25 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuntimeFault {
     code: Option<&'static str>,
+    too_costly: bool,
 }
 
 impl RuntimeFault {
     /// The container, a manifest or a request that the contract refuses without naming a reason.
-    pub(in crate::runtime) const UNNAMED: RuntimeFault = RuntimeFault { code: None };
+    pub(in crate::runtime) const UNNAMED: RuntimeFault = RuntimeFault { code: None, too_costly: false };
 
     /// A failure with one of the [`code`]s.
     pub(in crate::runtime) const fn coded(code: &'static str) -> Self {
-        RuntimeFault { code: Some(code) }
+        RuntimeFault { code: Some(code), too_costly: false }
+    }
+
+    /// An envelope whose derivation would cost more than the limits allow. No password was tried.
+    pub(in crate::runtime) const TOO_COSTLY: RuntimeFault =
+        RuntimeFault { code: Some(code::DECRYPT_FAILED), too_costly: true };
+
+    /// What a worker says: the code, or the word for a derivation that would cost too much.
+    pub const fn word(&self) -> Option<&'static str> {
+        if self.too_costly { Some(limits::KDF_REFUSED) } else { self.code }
     }
 
     /// The code of the contract, if it has one.

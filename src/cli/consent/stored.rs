@@ -2,6 +2,7 @@
 
 use super::{USAGE, place};
 use crate::broker::approval::{self, ApprovalRequest, ConsentPlace};
+use crate::broker::settle::{self, Validity};
 use crate::capability::state;
 use crate::cli::broker;
 use crate::cli::environment::Environment;
@@ -132,7 +133,13 @@ fn show<S: System>(system: &S, environment: &Environment, arguments: &Arguments)
         Some(false) => "This is NOT the text that was approved: what it is about has changed since.",
         None => "A consent of version 0.1.0 does not tell which text was approved.",
     };
-    Ok(Outcome::text(format!("{shown}\n\n{says}")).exiting(u8::from(same == Some(false))))
+    let now = match settle::check(system, &request, &ConsentPlace::File(file)) {
+        Ok(Validity::Valid { .. }) => String::new(),
+        Ok(Validity::Needed(refusal)) | Err(refusal) => {
+            format!("\nIt allows nothing now: {} ({}).", refusal.message(), refusal.reason())
+        }
+    };
+    Ok(Outcome::text(format!("{shown}\n\n{says}{now}")).exiting(u8::from(same == Some(false))))
 }
 
 fn revoke<S: System>(system: &S, environment: &Environment, file: &AbsolutePath) -> Result<Outcome, Refusal> {

@@ -24,8 +24,8 @@ const ASSET: &[u8] = include_bytes!("../../../fixtures/assets/review.kdna");
 const TASK: &str = "review the pull request";
 const HOST: &str = "demo-host";
 const PROCESSOR: &str = "Example Inference Ltd";
-/// One row for the start, two for each of four loads.
-const ROWS: u64 = 9;
+/// One row for the start, two for each of four loads, one for the allowance and one for the revocation.
+const ROWS: u64 = 11;
 
 /// Why a step did not end as it should.
 type Failure = String;
@@ -248,7 +248,10 @@ impl Demo {
         let verified = verify_directory(&self.system, journal.directory())
             .map_err(failed("a journal that cannot be read"))?
             .map_err(failed("a broken journal"))?;
-        expect(verified.rows == ROWS, "one start, and an intent and an outcome for each load")?;
+        expect(
+            verified.rows == ROWS,
+            "one start, an intent and an outcome for each load, the allowance and the revocation",
+        )?;
         screen.given(&format!("{} rows, chained and verified", verified.rows));
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The two derivations of a key from a password, and how much either may cost. The bounds are judged before the work
 //! starts, so that an asset cannot choose how long or how large a load becomes.
 
-use super::{Closed, KEY, SALT, decoded, demand, text};
+use super::{Closed, KEY, SALT, Unopened, decoded, demand, text};
 use crate::foundation::limits;
 use crate::foundation::value::Value;
 use argon2::{Algorithm, Argon2, Block, Params, Version};
@@ -28,7 +28,7 @@ enum Cost {
 
 impl Kdf {
     /// The derivation that an envelope of a readable profile names. Fails where the cost is out of bounds.
-    pub(super) fn of(envelope: &Value) -> Result<Self, Closed> {
+    pub(super) fn of(envelope: &Value) -> Result<Self, Unopened> {
         let (cost, parameters) = match text(envelope, "profile")? {
             ARGON2ID => {
                 demand(envelope, &[("kdf", "Argon2id")])?;
@@ -41,7 +41,7 @@ impl Kdf {
                 let cost = scrypt::Params::new(log_n, r, p).map_err(|_| Closed)?;
                 (Cost::Scrypt(cost), envelope.get("scrypt_params").ok_or(Closed)?)
             }
-            _ => return Err(Closed),
+            _ => return Err(Unopened::Closed),
         };
         Ok(Self { cost, salt: decoded(text(parameters, "salt")?, SALT)? })
     }
@@ -62,27 +62,28 @@ impl Kdf {
     }
 }
 
-fn argon2id_cost(parameters: &Value) -> Result<Params, Closed> {
+fn argon2id_cost(parameters: &Value) -> Result<Params, Unopened> {
     let (memory, passes, lanes) = ARGON2ID_DEFAULT;
     let memory = bounded(parameters, "memory_kib", memory, limits::KDF_MEMORY_KIB)?;
     let passes = bounded(parameters, "iterations", passes, limits::KDF_PASSES)?;
     let lanes = bounded(parameters, "parallelism", lanes, limits::KDF_LANES)?;
     if u64::from(memory) * u64::from(passes) > limits::KDF_WORK_KIB {
-        return Err(Closed);
+        return Err(Unopened::TooCostly);
     }
     // Refuses less than 8 KiB for a lane.
-    Params::new(memory, passes, lanes, Some(KEY)).map_err(|_| Closed)
+    Params::new(memory, passes, lanes, Some(KEY)).map_err(|_| Unopened::Closed)
 }
 
 /// A whole number from 1 to `limit`; the default where there is no such member.
-fn bounded(parameters: &Value, key: &str, default: u32, limit: u32) -> Result<u32, Closed> {
+fn bounded(parameters: &Value, key: &str, default: u32, limit: u32) -> Result<u32, Unopened> {
     let Some(member) = parameters.get(key) else { return Ok(default) };
     let number = member.as_number().ok_or(Closed)?;
-    if number.fract() != 0.0 || !(1.0..=f64::from(limit)).contains(&number) {
-        return Err(Closed);
+    match number {
+        number if number > f64::from(limit) => Err(Unopened::TooCostly),
+        number if number.fract() != 0.0 || number < 1.0 => Err(Unopened::Closed),
+        // The shortest text of a whole number in this range is its digits.
+        number => number.to_string().parse().map_err(|_| Unopened::Closed),
     }
-    // The shortest text of a whole number in this range is its digits.
-    number.to_string().parse().map_err(|_| Closed)
 }
 
 #[cfg(test)]

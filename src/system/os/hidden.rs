@@ -3,7 +3,7 @@
 
 use super::forward::Forwarding;
 pub use super::terminal::Line;
-use super::terminal::{Echo, ask_line};
+use super::terminal::{Asking, Echo, ask_line};
 use crate::system::{Fault, NoTerminal};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -11,6 +11,18 @@ use rustix::fs::{Mode, OFlags};
 /// Asks on the controlling terminal. What was typed before the question was shown is thrown away.
 pub fn ask_hidden(question: &str, buffer: &mut [u8], signals: &Forwarding) -> Result<Line, NoTerminal> {
     ask_line(Echo::Hidden, question, buffer, |terminal| Ok(signals.readable(terminal)?))
+}
+
+/// Nothing that is typed shows until this is dropped: for the time between two questions whose answers do not show.
+pub struct Silence {
+    _terminal: Asking,
+}
+
+impl Silence {
+    /// Begins it; `None` where there is no terminal.
+    pub fn begin() -> Option<Self> {
+        Asking::begin(Echo::Hidden).ok().map(|terminal| Self { _terminal: terminal })
+    }
 }
 
 /// How a source was read.

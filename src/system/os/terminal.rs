@@ -124,13 +124,13 @@ fn open() -> Result<OwnedFd, Errno> {
 }
 
 /// A terminal in line mode, until dropped.
-struct Asking {
+pub(super) struct Asking {
     device: OwnedFd,
     before: Termios,
 }
 
 impl Asking {
-    fn begin(echo: Echo) -> Result<Self, NoTerminal> {
+    pub(super) fn begin(echo: Echo) -> Result<Self, NoTerminal> {
         let device = open().map_err(|_| NoTerminal)?;
         // A background process would be stopped by its first read or change of settings.
         if tcgetpgrp(&device).map_err(|_| NoTerminal)? != getpgrp() {
