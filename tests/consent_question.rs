@@ -120,7 +120,12 @@ fn a_decline_stores_nothing_and_a_person_without_a_terminal_was_not_asked() {
 
 #[test]
 fn what_stands_above_the_command_decides_whether_a_person_may_be_asked() {
-    let ancestor = |is_ours: bool, command: &str| Ancestor { name: "program".into(), is_ours, command: command.into() };
+    let ancestor = |is_ours: bool, command: &str| Ancestor {
+        name: "program".into(),
+        is_ours,
+        command: command.into(),
+        in_session: false,
+    };
     for (above, reason) in [
         (ancestor(true, "mcp"), Some(Reason::ConsentAskedByHost)),
         (ancestor(true, "launch"), Some(Reason::ConsentAskedByHost)),
@@ -151,7 +156,8 @@ fn what_stands_above_the_command_decides_whether_a_person_may_be_asked() {
 fn a_program_cannot_write_into_the_journal_by_its_name() {
     let system = answering("n");
     let names = ["a\"b\n{}", "\u{1b}[2J", "\u{202e}x", "a name", "", "ünïcode", "abcdefghijklmnopqrstuvwxyz"];
-    let above = |name: &str| Ancestor { name: name.into(), is_ours: false, command: "\u{1b}".into() };
+    let above =
+        |name: &str| Ancestor { name: name.into(), is_ours: false, command: "\u{1b}".into(), in_session: false };
     system.arrange(|world| world.set_ancestors(names.iter().map(|name| above(name)).collect()));
     assert_eq!(ask(&system), Ok(Approval::Declined));
     let rows = rows(&system);

@@ -90,6 +90,8 @@ pub enum Approval {
         consent: Digest,
         /// Whether a consent that stood there before holds no more.
         replaced: bool,
+        /// False if what stood there before could not be remembered as taken back: a copy of it would still be valid.
+        remembered: bool,
         /// Where it lies.
         file: AbsolutePath,
     },
@@ -186,21 +188,17 @@ impl<S: System> Question<S> {
         let bytes = self.draft.document(self.schema, document::nonce(random), issued_at);
         let target = ConsentFile::create(system, &file)?;
         asker.allowed(system, Digest::of(&bytes))?;
+        let before = target.digest(system);
         let consent = target.install(system, &bytes).inspect_err(|refusal| asker.not_stored(system, refusal))?;
-        let replaced = match &standing {
-            Standing::Consent(old) => self.forget(system, old),
-            _ => false,
-        };
-        Ok(Approval::Allowed { consent, replaced, file })
+        let replaced = matches!(standing, Standing::Consent(_));
+        Ok(Approval::Allowed { consent, replaced, remembered: self.forget(system, before), file })
     }
 
-    /// A copy of what was replaced allows nothing either. That it could not be remembered changes no answer: the document
-    /// itself is gone.
-    fn forget(&self, system: &S, old: &Consent) -> bool {
-        if let Ok(state) = state::open_state(system, &self.state) {
-            let _ = Ledger::revoke(system, &state, old.digest());
-        }
-        true
+    /// A copy of what was replaced allows nothing either; false if that could not be remembered.
+    fn forget(&self, system: &S, old: Option<Digest>) -> bool {
+        let Some(old) = old else { return true };
+        let state = state::open_state(system, &self.state);
+        state.is_ok_and(|state| Ledger::revoke(system, &state, old).is_ok())
     }
 
     /// What the person was told is still so, and what would be replaced is what they were told of.

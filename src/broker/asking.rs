@@ -129,7 +129,7 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// Whether a process is this product's server, or a session that it started for a host.
+/// Whether a process is this product's server, or belongs to a session that it started for a host.
 fn is_hosts(ancestor: &Ancestor) -> bool {
-    ancestor.is_ours && HOSTS_COMMANDS.contains(&ancestor.command.as_str())
+    ancestor.in_session || (ancestor.is_ours && HOSTS_COMMANDS.contains(&ancestor.command.as_str()))
 }

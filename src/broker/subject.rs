@@ -12,7 +12,7 @@ use crate::consent::ledger::{Key, Ledger};
 use crate::consent::managed;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::record::{Attachment, Record};
-use crate::foundation::refusal::{Reason, Refusal, Stage};
+use crate::foundation::refusal::{Reason, Refusal};
 use crate::system::System;
 
 /// One attachment, and everything that says where it stands.
@@ -75,9 +75,6 @@ pub(super) fn ledger<S: System>(system: &S, state: &AbsolutePath) -> Result<Ledg
 
 /// The attachment that is meant: the named one, else the only enabled one.
 fn choose(record: &Record, id: Option<&str>) -> Result<Attachment, Refusal> {
-    if id.is_some_and(|id| record.attachments().iter().all(|entry| entry.id != id)) {
-        return Err(Refusal::new(Reason::AttachmentUnknown).at(Stage::Consent));
-    }
     let mut enabled = record.attachments().iter().filter(|entry| entry.enabled && id.is_none_or(|id| entry.id == id));
     match (enabled.next(), enabled.count()) {
         (Some(only), 0) => Ok(only.clone()),

@@ -138,13 +138,13 @@ fn request<S: System>(system: &S, environment: &Environment, words: &[String]) -
     let place = place(system, environment)?;
     let root = question.draft().as_facts().host_root.clone();
     match question.ask(system, &place, arguments.has("--details"))? {
-        Approval::Allowed { consent, replaced, file } => Ok(Outcome::text(format!(
+        Approval::Allowed { consent, replaced, remembered, file } => Ok(Outcome::text(format!(
             "Allowed. The consent {consent} was written.\n{}Give the server these values:\n  \
              KDNA_MCP_WORKSPACE_ROOT={}\n  KDNA_MCP_HOST_ID={}\n  {}\nTake it back with: {}",
-            if replaced {
-                "It replaced the consent that was in this file, which allows nothing any more.\n"
-            } else {
-                ""
+            match (replaced, remembered) {
+                (_, false) => UNREMEMBERED,
+                (true, true) => "It replaced the consent that was in this file, which allows nothing any more.\n",
+                (false, true) => "",
             },
             display(root.as_str(), limits::PATH_UNITS),
             request.host_id,
@@ -155,6 +155,10 @@ fn request<S: System>(system: &S, environment: &Environment, words: &[String]) -
         Approval::NoTerminal => Ok(Outcome::refused(&Reason::ConsentNoTerminal.into()).exiting(NO_TERMINAL)),
     }
 }
+
+/// What the person is told where the ledger could not be written.
+const UNREMEMBERED: &str = "It replaced what was in this file. That could not be recorded: a copy of the former file would still \
+                            be valid.\n";
 
 /// The variable by which a server finds the consent.
 fn variable(place: &ConsentPlace) -> String {

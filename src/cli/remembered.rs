@@ -45,7 +45,7 @@ pub(crate) fn changed<S: System>(
 
 /// The entry is gone.
 pub(crate) fn removed<S: System>(system: &S, environment: &Environment, root: &AbsolutePath, entry: &Value) -> String {
-    note(with(system, environment, root, entry, |state, key, _| Ledger::forget(system, state, key)))
+    note(with(system, environment, root, entry, |state, key, _| Ledger::removed(system, state, key)))
 }
 
 fn with<S: System>(

@@ -141,9 +141,12 @@ impl Ledger {
         })
     }
 
-    /// Forgets an attachment that was removed.
-    pub fn forget<S: System>(system: &S, state: &PrivateDirectory<S>, key: &Key) -> Result<(), Refusal> {
-        Self::change(system, state, |ledger, _| ledger.rows.retain(|row| row.key != *key))
+    /// Remembers that the person removed the attachment: it is approved no more, and what was allowed for it before is
+    /// older than this change, should somebody put the entry back.
+    pub fn removed<S: System>(system: &S, state: &PrivateDirectory<S>, key: &Key) -> Result<(), Refusal> {
+        Self::change(system, state, |ledger, now| {
+            ledger.put(Row { key: key.clone(), approved: None, changed_at: Some(now) });
+        })
     }
 
     /// Remembers that a consent was taken back, so that no copy of it allows anything.

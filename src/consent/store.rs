@@ -148,9 +148,12 @@ impl<S: Observe> ConsentFile<S> {
         read_document(system, &self.directory, &self.name)
     }
 
-    /// The digest of what stands there, if it can be read.
+    /// The digest of what stands there, private or not: what is to be remembered of a document that goes. `None` for
+    /// nothing, a link, and what cannot be read or is no document.
     pub fn digest(&self, system: &S) -> Option<Digest> {
-        self.look(system).ok().flatten().as_deref().map(Digest::of)
+        let file = system.open_file_in(self.directory.handle(), &self.name).ok()?;
+        let bytes = system.read(&file, limits::CONSENT_STATUS_BYTES).ok()?;
+        (!bytes.is_empty()).then(|| Digest::of(&bytes))
     }
 
     /// The bytes for a person's look, at most [`limits::CONSENT_STATUS_BYTES`]; `None` if there is no document.

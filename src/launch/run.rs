@@ -26,7 +26,7 @@ use std::io::Write;
 
 /// Names the directory of the session that a process belongs to. Its server resolves hardened, and no consent is asked for
 /// below it.
-pub const SESSION: &str = "KDNA_BROKER_SESSION";
+pub use crate::system::SESSION;
 /// Has the server load only what this person attached on this machine.
 pub const REQUIRE_LEDGER: &str = "KDNA_BROKER_REQUIRE_LEDGER";
 /// How often a person may type.

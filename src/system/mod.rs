@@ -264,7 +264,13 @@ pub struct Ancestor {
     pub is_ours: bool,
     /// Its first argument; empty where it has none or it cannot be read. Foreign.
     pub command: String,
+    /// Whether its environment names a session of the launcher ([`SESSION`]); for the parent, also whether that of this
+    /// process does. Whoever takes the variable away is not seen by it.
+    pub in_session: bool,
 }
+
+/// The variable that names the directory of the launcher's session that a process belongs to.
+pub const SESSION: &str = "KDNA_BROKER_SESSION";
 
 /// There is no terminal to ask on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

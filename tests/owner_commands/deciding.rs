@@ -185,7 +185,19 @@ fn an_attachment_that_changed_in_any_way_needs_a_new_approval() {
         let cwd = scene.text("ws");
         owner(scene, &["switch", id, &file, "--cwd", &cwd, "--retain-scope", "--yes", "--scope-user-approved"]);
     };
-    let changes: [Change; 4] = [
+    let changes: [Change; 5] = [
+        (
+            "disabled, removed, and its entry put back by who may write the workspace",
+            |scene, id| {
+                let path = scene.at("ws/.kdna/attachments.json");
+                let record = fs::read(&path).unwrap();
+                let cwd = scene.text("ws");
+                owner(scene, &["disable", id, "--cwd", &cwd]);
+                owner(scene, &["remove", id, "--cwd", &cwd]);
+                fs::write(path, record).unwrap();
+            },
+            "consent_older_than_change",
+        ),
         (
             "disabled and enabled",
             |scene, id| {
@@ -384,6 +396,52 @@ fn a_copy_of_a_consent_that_was_taken_back_allows_nothing() {
     assert_eq!((of_events("allowed"), of_events("revoked")), (1, 1), "both are recorded, with the digest");
     allow(&scene, "ws", &[]);
     assert_eq!(load(&mut server, scene.at("ws")), delivered(), "a new approval is a new consent");
+}
+
+#[test]
+fn a_consent_that_was_not_private_any_more_is_taken_back_or_replaced_with_all_its_copies() {
+    let ends: [(&str, fn(&Scene, &std::path::Path)); 2] = [
+        ("revoked", |scene, file| {
+            let revoked = broker(scene, &["consent", "revoke", "--file", file.to_str().unwrap()]);
+            assert!(revoked.stdout_text().starts_with("Revoked."), "{}", revoked.stderr_text());
+        }),
+        ("replaced", |scene, _| allow(scene, "ws", &["--expires-in", "1h"])),
+    ];
+    let spoilt: [fn(&std::path::Path, &std::path::Path); 2] = [
+        |file, _| fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap(),
+        |file, beside| fs::hard_link(file, beside).unwrap(),
+    ];
+    for (label, end) in ends {
+        for spoil in spoilt {
+            let scene = asked();
+            allow(&scene, "ws", &[]);
+            let file = stored(&scene).pop().unwrap();
+            let copy = fs::read(&file).unwrap();
+            let mut server = serve(&scene, "ws", &[]);
+            assert_eq!(load(&mut server, scene.at("ws")), delivered(), "the control");
+            spoil(&file, &scene.at("private/beside"));
+            end(&scene, &file);
+            let _ = fs::remove_file(&file);
+            scene.scratch.file(&file, &copy, 0o600);
+            assert_eq!(load(&mut server, scene.at("ws")), Reply::refused(INVALID), "{label}");
+            assert!(rows(&scene).last().unwrap().contains("\"reason\":\"consent_taken_back\""), "{label}");
+        }
+    }
+}
+
+#[test]
+fn a_question_below_a_program_with_the_mark_of_a_session_is_not_asked_whatever_it_is_called() {
+    let scene = asked();
+    let cwd = scene.text("ws");
+    let arguments = [&["consent", "request"], &WANTED[..], &["--cwd", &cwd]].concat();
+    for (mark, refused) in [("/dev/shm/a-session", true), ("", false)] {
+        let marked = |command: &mut Command| {
+            command.env("KDNA_BROKER_SESSION", mark);
+        };
+        let seen = answer(&scene.scratch, Program::Broker, &arguments, marked, b"n\n");
+        assert_eq!(seen.was_asked(), !refused, "{mark}: {}", seen.screen);
+        assert_eq!(rows(&scene).pop().unwrap().contains("\"reason\":\"consent_asked_by_host\""), refused);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The processes above this one, as `/proc` tells them. What a process chose itself (its name, its arguments) is handed on as
 //! foreign text; whether it runs this product is told by its program's file where that can be looked at, else by its name.
 
-use crate::system::{Ancestor, Fault};
+use crate::system::{Ancestor, Fault, SESSION};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
@@ -28,7 +28,8 @@ pub(super) fn ancestors() -> Result<Vec<Ancestor>, Fault> {
     }
     // Not a process that ended just now, so one that this user may not see: what is above it cannot be told.
     let (mut found, _) = walk()?;
-    found.push(Ancestor { name: HIDDEN.to_owned(), is_ours: false, command: String::new() });
+    let in_session = in_session("self") && found.is_empty();
+    found.push(Ancestor { name: HIDDEN.to_owned(), is_ours: false, command: String::new(), in_session });
     Ok(found)
 }
 
@@ -43,9 +44,10 @@ fn walk() -> Result<(Vec<Ancestor>, bool), Fault> {
             return Err(Fault::TooLarge);
         }
         let id = process.to_string();
-        let Ok((ancestor, above)) = ancestor(&id, own).and_then(|ancestor| Ok((ancestor, parent(&id)?))) else {
+        let Ok((mut ancestor, above)) = ancestor(&id, own).and_then(|ancestor| Ok((ancestor, parent(&id)?))) else {
             return Ok((found, false));
         };
+        ancestor.in_session |= found.is_empty() && in_session("self");
         found.push(ancestor);
         process = above;
     }
@@ -62,7 +64,14 @@ fn ancestor(id: &str, own: Option<(u64, u64)>) -> Result<Ancestor, Fault> {
     // A program may start itself again by the kernel's own name for it.
     let called = |text: &str| text.rsplit('/').next() == Some(PROGRAM) || text == ITSELF;
     let is_ours = (own.is_some() && program(id) == own) || called(&name) || called(&started_as);
-    Ok(Ancestor { name, is_ours, command })
+    Ok(Ancestor { name, is_ours, command, in_session: in_session(id) })
+}
+
+/// Whether a process was started with the mark of a session; false where its environment may not be looked at.
+fn in_session(id: &str) -> bool {
+    let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+    let value = |variable: &[u8]| variable.strip_prefix(SESSION.as_bytes())?.strip_prefix(b"=").map(<[u8]>::is_empty);
+    environment.split(|byte| *byte == 0).any(|variable| value(variable) == Some(false))
 }
 
 /// Which file a process runs; `None` where that may not be looked at (another user's, or one that is not dumpable).
