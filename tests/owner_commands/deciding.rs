@@ -400,14 +400,16 @@ fn a_copy_of_a_consent_that_was_taken_back_allows_nothing() {
 
 #[test]
 fn a_consent_that_was_not_private_any_more_is_taken_back_or_replaced_with_all_its_copies() {
-    let ends: [(&str, fn(&Scene, &std::path::Path)); 2] = [
+    type End = fn(&Scene, &std::path::Path);
+    type Spoil = fn(&std::path::Path, &std::path::Path);
+    let ends: [(&str, End); 2] = [
         ("revoked", |scene, file| {
             let revoked = broker(scene, &["consent", "revoke", "--file", file.to_str().unwrap()]);
             assert!(revoked.stdout_text().starts_with("Revoked."), "{}", revoked.stderr_text());
         }),
         ("replaced", |scene, _| allow(scene, "ws", &["--expires-in", "1h"])),
     ];
-    let spoilt: [fn(&std::path::Path, &std::path::Path); 2] = [
+    let spoilt: [Spoil; 2] = [
         |file, _| fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap(),
         |file, beside| fs::hard_link(file, beside).unwrap(),
     ];
