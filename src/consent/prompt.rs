@@ -261,7 +261,8 @@ fn warning(name: &str) -> Vec<String> {
     field("Careful", &plain(&format!("the destination mixes {first} and {other} letters: U+{shown:04X}")), 1, "")
 }
 
-/// The alphabet of a letter, for the alphabets whose letters look like each other's.
+/// The alphabet of a letter or of a foreign digit. East Asian writing counts as none: names mix it with Latin letters every
+/// day, and its characters look like no letter.
 fn alphabet(character: char) -> Option<&'static str> {
     Some(match character {
         'A'..='Z'
@@ -278,10 +279,19 @@ fn alphabet(character: char) -> Option<&'static str> {
         '\u{13a0}'..='\u{13ff}' | '\u{ab70}'..='\u{abbf}' => "Cherokee",
         '\u{2c80}'..='\u{2cff}' => "Coptic",
         '\u{a4d0}'..='\u{a4ff}' => "Lisu",
-        '\u{2100}'..='\u{214f}' | '\u{2460}'..='\u{24ff}' | '\u{1d400}'..='\u{1d7ff}' | '\u{1f130}'..='\u{1f189}' => {
+        '\u{2100}'..='\u{218f}' | '\u{2460}'..='\u{24ff}' | '\u{1d400}'..='\u{1d7ff}' | '\u{1f130}'..='\u{1f189}' => {
             "symbol"
         }
         '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' => "full-width",
+        // Kana, Bopomofo, the characters of Chinese, Hangul syllables.
+        '\u{3005}'..='\u{3007}'
+        | '\u{3041}'..='\u{312f}'
+        | '\u{3400}'..='\u{4dbf}'
+        | '\u{4e00}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}' => return None,
+        other if !other.is_ascii() && other.is_alphanumeric() => "foreign",
         _ => return None,
     })
 }
