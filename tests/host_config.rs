@@ -307,6 +307,36 @@ fn no_program_but_this_one_is_started_and_this_one_only_as_a_server() {
 }
 
 #[test]
+fn an_entry_s_variables_run_no_foreign_code_in_the_server_that_is_tried_and_are_named_as_stealing() {
+    let place = Place::new();
+    // The loader says that it cannot load this, into the files that LD_DEBUG_OUTPUT names, if it hears of either.
+    let library = place.scratch.file("evil.so", "no library", 0o755);
+    fs::create_dir(place.path("loader")).unwrap();
+    let path = install(&place, "claude-code", Scope::Project);
+    let text = fs::read_to_string(&path).unwrap();
+    for (names, tells) in [
+        (&["LD_PRELOAD", "LD_AUDIT"][..], true),
+        (&["GLIBC_TUNABLES"], true),
+        (&["GCONV_PATH"], true),
+        (&["OTHER"], false),
+    ] {
+        let named: String = names.iter().map(|name| format!("\"{name}\": \"{}\",", library.display())).collect();
+        let debug = format!("\"LD_DEBUG\": \"all\", \"LD_DEBUG_OUTPUT\": \"{}\",", place.path("loader/x").display());
+        let debug = if names[0].starts_with("LD_") { debug } else { String::new() };
+        fs::write(&path, text.replace("\"env\": {", &format!("\"env\": {{{named}{debug}"))).unwrap();
+        let said = remarks(&place);
+        if tells {
+            holds(&said, "note", "steals what the server reads");
+        }
+        assert_eq!(said.len(), 1, "the server starts, as without them: {said:?}");
+        assert_eq!(said[0].0 == "good", !tells, "{said:?}");
+    }
+    assert_eq!(fs::read_dir(place.path("loader")).unwrap().count(), 0, "the loader heard of it");
+    fs::write(&path, text.replace("\"env\": {", "\"env\": {\"KDNA_BROKER_RUNTIME_PINS\": \"/none\",")).unwrap();
+    assert_eq!(remarks(&place)[0].0, "good", "a file chooses no runtime");
+}
+
+#[test]
 fn a_result_that_a_host_is_known_to_cut_is_pointed_out() {
     let place = Place::new();
     install(&place, "codex", Scope::Project);

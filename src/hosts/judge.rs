@@ -27,18 +27,34 @@ const PATHS: [&str; 6] = [
     "KDNA_BROKER_CONSENT_DIR",
     "KDNA_MCP_AUTHORIZATION_FILE",
     "KDNA_BROKER_STATE_DIR",
-    "KDNA_BROKER_RUNTIME_PINS",
+    PINS,
 ];
+/// Names programs that a load runs.
+const PINS: &str = "KDNA_BROKER_RUNTIME_PINS";
 /// Other variables of an entry that are known.
 const WORDS: [&str; 2] = ["KDNA_MCP_HOST_ID", "KDNA_BROKER_REQUIRE_LEDGER"];
 /// What a name holds that is the name of a secret.
 const SECRETS: [&str; 8] = ["PASSW", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIAL", "API_KEY", "APIKEY", "PRIVATE_KEY"];
+
+/// Variables by which whoever writes an entry has the loader or the C library take up files of his, beside `LD_*`.
+const STEALING: [&str; 2] = ["GLIBC_TUNABLES", "GCONV_PATH"];
 
 const LIST: &str = "List exactly the tools of this server; 'kdna-broker host-config HOST' prints the entry.";
 
 /// How a server of this product is named in what is said.
 pub fn shown(server: &Server) -> String {
     format!("the server \"{}\"", display(&server.name, SHOWN))
+}
+
+/// Whether a variable of an entry reaches the server that the doctor tries: what the server reads, and nothing by which a
+/// file would choose what is run.
+pub fn is_handed_on(name: &str) -> bool {
+    name != PINS && PATHS.iter().chain(&WORDS).any(|known| *known == name)
+}
+
+/// Whether a variable has a program take up what it names before its first line runs.
+fn steals(name: &str) -> bool {
+    name.starts_with("LD_") || STEALING.contains(&name)
 }
 
 /// Everything to be said of one entry.
@@ -63,13 +79,20 @@ pub fn judge(host: &Host, server: &Server) -> Vec<Remark> {
                 "Write an absolute path: the server refuses any other.",
             );
         }
-        if is_secret(name) {
-            say(
-                false,
-                "has a variable that looks like a secret: every program that reads this file can read it".into(),
-                "Take it out; the server reads a password from a private file, or below 'kdna-broker launch'.",
-            );
-        }
+    }
+    if server.environment.iter().any(|(name, _)| is_secret(name)) {
+        say(
+            false,
+            "has a variable that looks like a secret: every program that reads this file can read it".into(),
+            "Take it out; the server reads a password from a private file, or below 'kdna-broker launch'.",
+        );
+    }
+    if server.environment.iter().any(|(name, _)| steals(name)) {
+        say(
+            false,
+            "has a variable of the program loader (LD_*, GLIBC_TUNABLES, GCONV_PATH): it can run foreign code in the server, which steals what the server reads".into(),
+            "Take it out, and ask who wrote it; the doctor tried the server without it.",
+        );
     }
     if server
         .command

@@ -141,15 +141,18 @@ fn handshake(
         let says = format!("{named} starts another program than this one; it was not tried");
         return Some(note(TOPIC, says, "If it is another installation of kdna-broker, ask that one."));
     }
-    // A host fills these in; nobody else knows what with.
-    let known = |(_, value): &&(String, String)| !value.contains('$') && !value.contains("{env:");
+    // Only what the server reads: any other variable could choose what runs. A host fills in references; nobody else
+    // knows what with.
+    let known = |(name, value): &&(String, String)| {
+        judge::is_handed_on(name) && !value.contains('$') && !value.contains("{env:")
+    };
     let variables: Vec<_> = server.environment.iter().filter(known).collect();
     let says = match tried(system, environment, arguments, &variables) {
         Ok(()) if fine => return Some(good(TOPIC, format!("{named} starts and offers exactly the three tools"))),
         Ok(()) => return None,
         Err(why) => format!("{named} {why}"),
     };
-    let remedy = "Start its command by hand with these variables: it says on standard error what it misses.";
+    let remedy = "Start its command by hand with its KDNA_ variables: it says on standard error what it misses.";
     Some(missing(TOPIC, says, remedy))
 }
 
