@@ -336,6 +336,51 @@ fn an_entry_s_variables_run_no_foreign_code_in_the_server_that_is_tried_and_are_
     assert_eq!(remarks(&place)[0].0, "good", "a file chooses no runtime");
 }
 
+/// As large as a file may be that is looked into.
+const LARGEST: usize = 8 << 20;
+
+#[test]
+fn a_file_of_the_largest_size_is_judged_whatever_fills_it() {
+    let filled = |start: &str, fill: &str, end: &str| {
+        format!("{start}{}{end}", fill.repeat((LARGEST - start.len() - end.len()) / fill.len()))
+    };
+    let place = Place::new();
+    let entry = r#"{"mcpServers":{"kdna":{"command":"kdna-broker","args":["mcp"]}}"#;
+    let project = "ws/.mcp.json";
+    for (text, expected) in [
+        (filled(entry, " ", ",}"), "no absolute path"),
+        (filled(&format!("{entry},"), " ", "}"), "no absolute path"),
+        (filled(entry, ",", "}"), "cannot be understood"),
+        (filled(entry, " ,", "}"), "cannot be understood"),
+        (filled(&format!("{entry},\"x\":["), "1     ,     ", "]}"), "no absolute path"),
+    ] {
+        write(&place, project, &text);
+        holds(&remarks(&place), "note", expected);
+    }
+    write(&place, project, &format!("{entry}}}"));
+    let settings = "ws/.claude/settings.json";
+    let allow = r#"{"permissions":{"allow":["#;
+    write(&place, settings, &filled(&format!("{allow}\""), "*", "\"]}}"));
+    holds(&remarks(&place), "note", "1 of the rules that let tools run name more");
+    let rule = format!("\"{}\",", "*a".repeat(250));
+    write(&place, settings, &filled(allow, &rule, "]}}"));
+    holds(&remarks(&place), "note", "too long or too many, and were not looked into");
+}
+
+#[test]
+fn of_many_entries_of_this_server_the_first_are_tried_and_the_rest_is_one_note() {
+    let place = Place::new();
+    let program = Program::Broker.path();
+    let entry = |number: usize| {
+        format!(r#""n{number}":{{"command":["{program}","x"],"environment":{{"KDNA_MCP_HOST_ID":"x"}}}}"#)
+    };
+    let entries: Vec<String> = (0..5_000).map(entry).collect();
+    write(&place, "ws/opencode.json", &format!("{{\"mcp\":{{{}}}}}", entries.join(",")));
+    let said = remarks(&place);
+    holds(&said, "note", "4984 more entries of this server were not looked into");
+    assert_eq!(said.len(), 17, "{said:?}");
+}
+
 #[test]
 fn a_result_that_a_host_is_known_to_cut_is_pointed_out() {
     let place = Place::new();

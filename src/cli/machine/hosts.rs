@@ -23,16 +23,21 @@ use crate::system::os::OsSystem;
 use crate::system::os::host_process::is_own_program;
 use crate::system::os::scratch::Scratch;
 use crate::system::{Cancel, Fault, Observe};
+use std::cell::OnceCell;
 use std::ffi::OsString;
 
 const TOPIC: &str = "host file";
 /// Attachments whose result is measured.
 const MEASURED: usize = 8;
 
-/// Where the files lie.
+/// Entries of one file that are judged and tried.
+const TRIED: usize = 16;
+
+/// Where the files lie, and what is measured there once.
 struct Places {
     home: Option<AbsolutePath>,
     project: AbsolutePath,
+    largest: OnceCell<Option<usize>>,
 }
 
 /// Everything to be said of the files that are there; nothing where there are none.
@@ -54,7 +59,7 @@ fn places(system: OsSystem, environment: &Environment) -> Option<Places> {
     let named = settings.workspace_root.as_deref().and_then(|text| AbsolutePath::parse(text).ok());
     let located = || workspace::locate(&system, ".", None, settings.home.as_deref()).ok()?.map(|located| located.root);
     let project = named.or_else(located).or_else(|| system.working_directory().ok())?;
-    Some(Places { home, project })
+    Some(Places { home, project, largest: OnceCell::new() })
 }
 
 fn examine_host(system: OsSystem, environment: &Environment, places: &Places, host: &Host, found: &mut Vec<Finding>) {
@@ -72,11 +77,17 @@ fn examine_host(system: OsSystem, environment: &Environment, places: &Places, ho
                 continue;
             }
         };
-        let servers = if file.holds == Holds::Servers {
+        let mut servers = if file.holds == Holds::Servers {
             file::own_servers(host, &document, places.project.as_str())
         } else {
             Vec::new()
         };
+        if let Some(more) = servers.len().checked_sub(TRIED).filter(|more| *more > 0) {
+            let says =
+                format!("{}: {}: {more} more entries of this server were not looked into", host.title, place(&path));
+            found.push(note(TOPIC, says, "Leave one entry for each workspace, and ask again."));
+            servers.truncate(TRIED);
+        }
         rules.push((path.clone(), file::allowing_rules(host, &document)));
         for server in &servers {
             let mut remarks = judge::judge(host, server);
@@ -189,7 +200,8 @@ fn too_large(
     server: &Server,
 ) -> Option<Remark> {
     let limit = host.keeps_whole.filter(|_| document.get("tool_output_token_limit").is_none())?;
-    let largest = largest_result(system, environment, places.project.as_str())?;
+    let measure = || largest_result(system, environment, places.project.as_str());
+    let largest = (*places.largest.get_or_init(measure))?;
     (largest > limit).then(|| Remark {
         fatal: false,
         says: format!(
