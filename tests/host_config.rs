@@ -336,6 +336,62 @@ fn an_entry_s_variables_run_no_foreign_code_in_the_server_that_is_tried_and_are_
     assert_eq!(remarks(&place)[0].0, "good", "a file chooses no runtime");
 }
 
+#[test]
+fn a_list_that_is_no_list_of_texts_or_is_empty_is_never_called_good() {
+    for (id, list) in [("codex", "enabled_tools"), ("gemini-cli", "includeTools")] {
+        for (value, expected) in [
+            ("\"*\"", "no list of texts"),
+            ("[\"*\", 1]", "no list of texts"),
+            ("[1]", "no list of texts"),
+            ("true", "no list of texts"),
+            ("[]", "an empty"),
+        ] {
+            let said = said_of(id, |text| {
+                let start = text.find(list).unwrap();
+                let (from, to) = (start + text[start..].find('[').unwrap(), start + text[start..].find(']').unwrap());
+                format!("{}{value}{}", &text[..from], &text[to + 1..])
+            });
+            holds(&said, "note", expected);
+            assert!(said.iter().all(|(state, _)| state != "good"), "{id} {value}: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn permissions_that_let_everything_run_are_named_however_they_are_written() {
+    let opencode = |to: &str| said_of("opencode", |text| text.replace("\"kdna_*\": \"deny\"", to));
+    for rule in [r#""kdna_*": {"*": "allow"}"#, r#""*": {"a": "deny", "*": "allow"}"#, r#""*": {"a": {"**": "allow"}}"#]
+    {
+        holds(&opencode(rule), "note", "1 of the rules");
+    }
+    for fine in [r#""bash": {"*": "allow"}"#, r#""kdna_*": {"*": "deny"}"#] {
+        let said = opencode(fine);
+        assert!(said.iter().all(|(state, _)| state == "good"), "{fine}: {said:?}");
+    }
+    holds(&opencode(r#""kdna_*": ["allow"]"#), "note", "in the place of the rules");
+    for (settings, expected) in [
+        (r#"{"permissions": {"defaultMode": "bypassPermissions"}}"#, "bypassPermissions"),
+        (r#"{"enableAllProjectMcpServers": true}"#, "enableAllProjectMcpServers"),
+        (r#"{"permissions": {"allow": "*"}}"#, "in the place of the rules"),
+        (r#"{"permissions": {"allow": [["*"]]}}"#, "in the place of the rules"),
+        (r#"{"permissions": ["*"]}"#, "in the place of the rules"),
+    ] {
+        for file in ["ws/.claude/settings.json", "home/.claude/settings.json"] {
+            let place = Place::new();
+            write(&place, file, settings);
+            assert_eq!(remarks(&place), [], "no server of ours, none of our business");
+            install(&place, "claude-code", Scope::Project);
+            write(&place, file, settings);
+            holds(&remarks(&place), "note", expected);
+        }
+    }
+    let place = Place::new();
+    install(&place, "claude-code", Scope::Project);
+    let fine = r#"{"permissions": {"defaultMode": "default", "allow": []}, "enableAllProjectMcpServers": false}"#;
+    write(&place, "ws/.claude/settings.json", fine);
+    assert_eq!(remarks(&place).len(), 1, "{:?}", remarks(&place));
+}
+
 /// As large as a file may be that is looked into.
 const LARGEST: usize = 8 << 20;
 
@@ -401,6 +457,21 @@ fn a_result_that_a_host_is_known_to_cut_is_pointed_out() {
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("tool_output_token_limit = 100000\n{text}")).unwrap();
     assert!(remarks(&place).iter().all(|(state, _)| state == "good"), "the person raised it");
+}
+
+#[test]
+fn the_name_of_a_directory_writes_no_line_of_its_own_into_what_is_printed() {
+    let place = Place::new();
+    let directory = place.path("o\n  forged (this project)\u{7f}\u{1b}");
+    fs::create_dir(&directory).unwrap();
+    for host in &HOSTS {
+        let ended = host_config(&place, &[host.id, "--workspace", directory.to_str().unwrap()]);
+        assert_eq!(ended.exit, Exit::Status(0), "{}", ended.stderr_text());
+        let text = ended.stdout_text();
+        assert!(text.contains("o\\u{a}  forged (this project)\\u{7f}\\u{1b}/"), "{text}");
+        assert!(text.lines().all(|line| !line.starts_with("  forged")), "{text}");
+        assert!(text.chars().all(|character| character == '\n' || !character.is_control()), "{text}");
+    }
 }
 
 #[test]

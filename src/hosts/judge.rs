@@ -1,7 +1,7 @@
 //! What is to be said of an entry: paths that somebody else could answer, tools that nobody listed, secrets. Quotes nothing
 //! of the file but the name of the server, escaped.
 
-use super::file::Server;
+use super::file::{Allowing, Listed, Server};
 use super::known::{Host, ToolList};
 use super::{PORTABLE_TOOLS, SESSION_VARIABLES, TOOLS, listed_name};
 use crate::foundation::path::AbsolutePath;
@@ -113,7 +113,7 @@ pub fn judge(host: &Host, server: &Server) -> Vec<Remark> {
         );
     }
     if let ToolList::InEntry(list) = host.list
-        && let Some((says, remedy)) = listed(list, server.tools.as_deref())
+        && let Some((says, remedy)) = listed(list, &server.tools)
     {
         say(false, says, remedy);
     }
@@ -124,8 +124,17 @@ pub fn judge(host: &Host, server: &Server) -> Vec<Remark> {
 }
 
 /// What is wrong with an entry's own list.
-fn listed(list: &str, tools: Option<&[String]>) -> Option<(String, &'static str)> {
-    let Some(tools) = tools else { return Some((format!("has no {list}: every tool is let in"), LIST)) };
+fn listed(list: &str, tools: &Listed) -> Option<(String, &'static str)> {
+    let tools = match tools {
+        Listed::Nowhere => return Some((format!("has no {list}: every tool is let in"), LIST)),
+        Listed::Unclear => {
+            return Some((format!("has a {list} that is no list of texts: it may let every tool in"), LIST));
+        }
+        Listed::Texts(tools) if tools.is_empty() => {
+            return Some((format!("has an empty {list}: a host may take it for none"), LIST));
+        }
+        Listed::Texts(tools) => tools,
+    };
     if tools.iter().any(|tool| tool.contains(['*', '?'])) {
         return Some((format!("has a wildcard in {list}"), LIST));
     }
@@ -145,9 +154,29 @@ fn is_secret(name: &str) -> bool {
     !known.into_iter().any(|known| *known == name) && SECRETS.iter().any(|word| upper.contains(word))
 }
 
+/// What is to be said of what a file lets run without a question, if it reaches one of these servers.
+pub fn allowing(host: &Host, allowing: &Allowing, servers: &[String]) -> Vec<Remark> {
+    if servers.is_empty() {
+        return Vec::new();
+    }
+    let mut found = rules(host, &allowing.rules, servers);
+    let remedy = "Take it out of the file, and let in single tools and servers by their names.";
+    for (is, says) in [
+        (allowing.unclear, "what stands in the place of the rules that let tools run is none"),
+        (allowing.bypass, "every tool runs without a question (bypassPermissions)"),
+        (
+            allowing.all_servers,
+            "every server that a project names is started without a question (enableAllProjectMcpServers)",
+        ),
+    ] {
+        found.extend(is.then(|| Remark { fatal: false, says: says.to_owned(), remedy }));
+    }
+    found
+}
+
 /// What is to be said of the rules that let tools run: those with a wildcard that reaches a tool of this server. A host
 /// without such rules asks for each call, which is no fault.
-pub fn rules(host: &Host, rules: &[String], servers: &[String]) -> Vec<Remark> {
+fn rules(host: &Host, rules: &[String], servers: &[String]) -> Vec<Remark> {
     let reach = Reach::of(host, servers);
     let mut steps = RULE_STEPS;
     let (mut wide, mut unknown) = (0, 0);

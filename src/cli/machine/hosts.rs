@@ -64,7 +64,7 @@ fn places(system: OsSystem, environment: &Environment) -> Option<Places> {
 
 fn examine_host(system: OsSystem, environment: &Environment, places: &Places, host: &Host, found: &mut Vec<Finding>) {
     let mut names = Vec::new();
-    let mut rules = Vec::new();
+    let mut allowing = Vec::new();
     for file in host.files {
         let base = if file.scope == Scope::Project { Some(&places.project) } else { places.home.as_ref() };
         let Some(path) = base.and_then(|base| base.resolve(file.path)) else { continue };
@@ -88,7 +88,7 @@ fn examine_host(system: OsSystem, environment: &Environment, places: &Places, ho
             found.push(note(TOPIC, says, "Leave one entry for each workspace, and ask again."));
             servers.truncate(TRIED);
         }
-        rules.push((path.clone(), file::allowing_rules(host, &document)));
+        allowing.push((path.clone(), file::allowing(host, &document)));
         for server in &servers {
             let mut remarks = judge::judge(host, server);
             remarks.extend(too_large(system, environment, places, host, &document, server));
@@ -98,8 +98,8 @@ fn examine_host(system: OsSystem, environment: &Environment, places: &Places, ho
         }
         names.extend(servers.into_iter().map(|server| server.name));
     }
-    for (path, rules) in rules {
-        found.extend(judge::rules(host, &rules, &names).iter().map(|remark| finding(host, &path, remark)));
+    for (path, allowing) in allowing {
+        found.extend(judge::allowing(host, &allowing, &names).iter().map(|remark| finding(host, &path, remark)));
     }
 }
 
