@@ -36,7 +36,8 @@ impl Server {
     }
 
     /// Starts this executable with exactly these arguments and this environment; what it says on standard error is
-    /// dropped. All of its replies must be there 10 seconds from now: the caller's [`Fault::Locked`] is the server's end.
+    /// dropped. All of its replies must be there 10 seconds from now, or it is ended and the one who asks gets
+    /// [`Fault::Locked`].
     pub fn start_quietly(
         arguments: &[String],
         directory: &AbsolutePath,
