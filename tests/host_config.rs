@@ -8,6 +8,8 @@
     reason = "a test that cannot be arranged must stop, and says why"
 )]
 
+#[path = "host_config/hostile.rs"]
+mod hostile;
 #[path = "support/session.rs"]
 mod session;
 mod support;
@@ -326,6 +328,21 @@ fn a_result_that_a_host_is_known_to_cut_is_pointed_out() {
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("tool_output_token_limit = 100000\n{text}")).unwrap();
     assert!(remarks(&place).iter().all(|(state, _)| state == "good"), "the person raised it");
+}
+
+#[test]
+fn the_name_of_a_directory_writes_no_line_of_its_own_into_what_is_printed() {
+    let place = Place::new();
+    let directory = place.path("o\n  forged (this project)\u{7f}\u{1b}");
+    fs::create_dir(&directory).unwrap();
+    for host in &HOSTS {
+        let ended = host_config(&place, &[host.id, "--workspace", directory.to_str().unwrap()]);
+        assert_eq!(ended.exit, Exit::Status(0), "{}", ended.stderr_text());
+        let text = ended.stdout_text();
+        assert!(text.contains("o\\u{a}  forged (this project)\\u{7f}\\u{1b}/"), "{text}");
+        assert!(text.lines().all(|line| !line.starts_with("  forged")), "{text}");
+        assert!(text.chars().all(|character| character == '\n' || !character.is_control()), "{text}");
+    }
 }
 
 #[test]

@@ -8,9 +8,10 @@ use crate::cli::consent;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
+use crate::foundation::limits::PATH_UNITS;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal};
-use crate::foundation::text::is_host_id;
+use crate::foundation::text::{display, is_host_id};
 use crate::hosts::entry::{EntryFacts, advice, allowed, entry};
 use crate::hosts::known::{HOSTS, Holds, Host, HostFile, Scope, by_id};
 use crate::system::System;
@@ -100,7 +101,7 @@ fn text(host: &Host, facts: &EntryFacts, home: Option<&AbsolutePath>) -> String 
     text
 }
 
-/// Where it goes: one line for each file.
+/// Where it goes: one line for each file, whatever its directory is called.
 fn places(host: &Host, facts: &EntryFacts, home: Option<&AbsolutePath>, holds: Holds) -> String {
     let line = |file: &HostFile| {
         let (whose, base) = match file.scope {
@@ -109,7 +110,7 @@ fn places(host: &Host, facts: &EntryFacts, home: Option<&AbsolutePath>, holds: H
         };
         let path = base.and_then(|base| base.resolve(file.path))?;
         let note = if file.note.is_empty() { String::new() } else { format!("; {}", file.note) };
-        Some(format!("  {} ({whose}{note})\n", path.as_str()))
+        Some(format!("  {} ({whose}{note})\n", display(path.as_str(), PATH_UNITS)))
     };
     let lines: String = host.files.iter().filter(|file| file.holds == holds).filter_map(line).collect();
     format!("Into one of these files:\n{lines}")

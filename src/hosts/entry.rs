@@ -91,7 +91,12 @@ fn json(host: &Host, facts: &EntryFacts) -> String {
     if host.list == ToolList::Permission {
         document.insert("permission", permission(host));
     }
-    write::pretty(&Value::Object(document)).unwrap_or_default()
+    without_delete(&write::pretty(&Value::Object(document)).unwrap_or_default())
+}
+
+/// The same JSON without U+007F, which JSON lets stand in a text and TOML does not.
+fn without_delete(json: &str) -> String {
+    json.replace('\u{7f}', "\\u007f")
 }
 
 /// Everything that this server might offer besides is denied.
@@ -122,5 +127,5 @@ fn toml(host: &Host, facts: &EntryFacts) -> String {
 fn toml_text(text: &str) -> String {
     let mut out = String::new();
     write::string(&mut out, text);
-    out.replace('\u{7f}', "\\u007f")
+    without_delete(&out)
 }

@@ -22,9 +22,33 @@ pub struct Server {
     /// Its variables; foreign.
     pub environment: Vec<(String, String)>,
     /// The tools that the entry itself lists.
-    pub tools: Option<Vec<String>>,
+    pub tools: Listed,
     /// Whether the entry lets every tool run without a question.
     pub trusted: bool,
+}
+
+/// A list that a file holds or should hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// There is none.
+    Nowhere,
+    /// What stands there is no list of texts: how a host takes it is not known.
+    Unclear,
+    /// Its texts; foreign.
+    Texts(Vec<String>),
+}
+
+/// What a file lets run without a question.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allowing {
+    /// Its rules, each as the host writes it; foreign.
+    pub rules: Vec<String>,
+    /// Whether something stands in the place of rules that is none.
+    pub unclear: bool,
+    /// Whether nothing at all is asked (`bypassPermissions`).
+    pub bypass: bool,
+    /// Whether every server that a project names is started without a question.
+    pub all_servers: bool,
 }
 
 /// Why a file is not understood.
@@ -78,7 +102,7 @@ fn server(host: &Host, name: &str, entry: &Value) -> Option<Server> {
     };
     let environment = entry.get(variables).and_then(Value::as_object).into_iter().flat_map(Object::iter);
     let environment = environment.map(|(name, value)| (name.to_owned(), value.as_str().unwrap_or_default().to_owned()));
-    let tools = if let ToolList::InEntry(list) = host.list { entry.get(list).map(texts) } else { None };
+    let tools = if let ToolList::InEntry(list) = host.list { listed(entry.get(list)) } else { Listed::Nowhere };
     Some(Server {
         name: name.to_owned(),
         command,
@@ -93,24 +117,61 @@ fn texts(value: &Value) -> Vec<String> {
     items.iter().map(|item| item.as_str().unwrap_or_default().to_owned()).collect()
 }
 
+/// Nothing is made of what is no list of texts: as an empty list it would look as if it let nothing in.
+fn listed(value: Option<&Value>) -> Listed {
+    let Some(value) = value else { return Listed::Nowhere };
+    match value.as_array() {
+        Some(items) if items.iter().all(|item| item.as_str().is_some()) => Listed::Texts(texts(value)),
+        _ => Listed::Unclear,
+    }
+}
+
 fn is_own(server: &Server) -> bool {
     let program = server.command.first().and_then(|program| program.rsplit('/').next()).unwrap_or_default();
     let ours = |(name, _): &(String, String)| name.starts_with("KDNA_MCP_");
     server.name == SERVER || program == "kdna-broker" || server.environment.iter().any(ours)
 }
 
-/// The rules of a file that let tools run: each as the host writes it.
-pub fn allowing_rules(host: &Host, document: &Value) -> Vec<String> {
+/// What a file lets run without a question.
+pub fn allowing(host: &Host, document: &Value) -> Allowing {
     match host.list {
-        ToolList::Allowed => document.get("permissions").and_then(|it| it.get("allow")).map(texts).unwrap_or_default(),
-        ToolList::Permission => match document.get("permission") {
-            Some(Value::String(word)) if word == "allow" => vec!["*".to_owned()],
-            Some(Value::Object(rules)) => {
-                let allows = |value: &Value| value.as_str() == Some("allow");
-                rules.iter().filter(|(_, value)| allows(value)).map(|(name, _)| name.to_owned()).collect()
-            }
-            _ => Vec::new(),
-        },
-        ToolList::InEntry(_) | ToolList::Elsewhere => Vec::new(),
+        ToolList::Allowed => allowed(document),
+        ToolList::Permission => permitted(document.get("permission")),
+        ToolList::InEntry(_) | ToolList::Elsewhere => Allowing::default(),
     }
+}
+
+fn allowed(document: &Value) -> Allowing {
+    let permissions = document.get("permissions");
+    let list = permissions.and_then(|permissions| permissions.get("allow"));
+    let modes = [permissions.and_then(|permissions| permissions.get("defaultMode")), document.get("defaultMode")];
+    let all_servers = document.get("enableAllProjectMcpServers");
+    Allowing {
+        rules: list.map(texts).unwrap_or_default(),
+        unclear: listed(list) == Listed::Unclear || permissions.is_some_and(|it| it.as_object().is_none()),
+        bypass: modes.into_iter().flatten().any(|mode| mode.as_str() == Some("bypassPermissions")),
+        all_servers: all_servers.is_some_and(|value| value.as_bool() != Some(false)),
+    }
+}
+
+fn permitted(permission: Option<&Value>) -> Allowing {
+    let allowing = |rules, unclear| Allowing { rules, unclear, ..Allowing::default() };
+    match permission {
+        None => Allowing::default(),
+        Some(Value::String(word)) => allowing(if word == "allow" { vec!["*".to_owned()] } else { Vec::new() }, false),
+        Some(Value::Object(rules)) => {
+            let unclear = rules.iter().any(|(_, value)| value.as_str().is_none() && value.as_object().is_none());
+            allowing(
+                rules.iter().filter(|(_, value)| allows(value)).map(|(name, _)| name.to_owned()).collect(),
+                unclear,
+            )
+        }
+        Some(_) => allowing(Vec::new(), true),
+    }
+}
+
+/// Whether a rule lets a tool run, for whatever input: an object names inputs, and what becomes of each.
+fn allows(value: &Value) -> bool {
+    value.as_str() == Some("allow")
+        || value.as_object().is_some_and(|inputs| inputs.iter().any(|(_, value)| allows(value)))
 }

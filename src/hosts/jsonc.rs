@@ -48,24 +48,27 @@ fn end_of_text(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// A comma behind a value and before a closing bracket goes; `[,]` and `[1,,]` stay what they are, and are no JSON.
+/// A comma behind a value and before a closing bracket goes; `[,]` and `[1,,]` stay what they are, and are no JSON. Each
+/// byte is looked at once, however far a comma is from its bracket.
 fn without_trailing_commas(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
     let mut before = b'[';
-    while let Some((first, after)) = rest.split_first() {
-        let next = after.iter().find(|byte| !byte.is_ascii_whitespace());
+    // Where the last comma behind a value stands, while nothing but space has come since.
+    let mut comma = None;
+    while let Some(first) = rest.first() {
         let length = if *first == b'"' { end_of_text(rest) } else { 1 };
-        let trailing =
-            *first == b',' && matches!(next, Some(b']' | b'}')) && !matches!(before, b',' | b'[' | b'{' | b':');
-        if trailing {
-            out.push(b' ');
-        } else {
-            out.extend_from_slice(rest.get(..length).unwrap_or(rest));
-        }
         if !first.is_ascii_whitespace() {
+            let trailing = comma.take().filter(|_| matches!(first, b']' | b'}'));
+            if let Some(byte) = trailing.and_then(|at: usize| out.get_mut(at)) {
+                *byte = b' ';
+            }
+            if *first == b',' && !matches!(before, b',' | b'[' | b'{' | b':') {
+                comma = Some(out.len());
+            }
             before = *first;
         }
+        out.extend_from_slice(rest.get(..length).unwrap_or(rest));
         rest = rest.get(length..).unwrap_or_default();
     }
     out
@@ -93,9 +96,23 @@ mod tests {
         ] {
             assert_eq!(read(text).as_deref(), Some(expected), "{text}");
         }
-        for bad in
-            ["[,]", "{,}", "[1,,]", "{\"a\":,}", "/* [1]", "[1] /*", "[1/2]", "\"a", "[1,", "{\"a\":1}}", "/", "1/"]
-        {
+        for bad in [
+            "[1,,\n,]",
+            "{\"a\":1,,}",
+            "[1 , , ]",
+            "[,]",
+            "{,}",
+            "[1,,]",
+            "{\"a\":,}",
+            "/* [1]",
+            "[1] /*",
+            "[1/2]",
+            "\"a",
+            "[1,",
+            "{\"a\":1}}",
+            "/",
+            "1/",
+        ] {
             assert_eq!(read(bad), None, "{bad}");
         }
     }

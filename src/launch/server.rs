@@ -1,4 +1,5 @@
-//! A server as a child: one line out, one line in, as a host speaks.
+//! A server as a child: one line out, one line in, as a host speaks. Waits for a quiet server no longer than its caller
+//! says.
 
 use crate::foundation::json::{read_strict, write};
 use crate::foundation::limits;
@@ -8,7 +9,8 @@ use crate::system::Fault;
 use crate::system::os::host_process::{ChildStdin, ChildStdout, Ending, HostOrder, HostProcess, Stream};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
 
 /// Nesting of a reply: a Capsule inside the envelope.
 const REPLY_DEPTH: usize = limits::RUNTIME_REPLY_DEPTH + 8;
@@ -17,44 +19,40 @@ const REPLY_DEPTH: usize = limits::RUNTIME_REPLY_DEPTH + 8;
 pub struct Server {
     process: HostProcess,
     input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    replies: Receiver<String>,
+    /// When its replies must be there.
+    until: Option<Instant>,
     requests: u32,
 }
+
+/// Time that a server started quietly has for all of its replies.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Server {
     /// Starts this executable's `mcp` with exactly this environment.
     pub fn start(directory: &AbsolutePath, environment: Vec<(OsString, OsString)>) -> Result<Self, Fault> {
-        Self::with(vec!["mcp".into()], directory, environment, Stream::Inherit)
+        let arguments = vec!["mcp".into()];
+        Self::over(own(arguments, directory, environment, Stream::Inherit), None)
     }
 
     /// Starts this executable with exactly these arguments and this environment; what it says on standard error is
-    /// dropped.
+    /// dropped. All of its replies must be there 10 seconds from now, or it is ended and the one who asks gets
+    /// [`Fault::Locked`].
     pub fn start_quietly(
         arguments: &[String],
         directory: &AbsolutePath,
         environment: Vec<(OsString, OsString)>,
     ) -> Result<Self, Fault> {
-        Self::with(arguments.iter().map(Into::into).collect(), directory, environment, Stream::Null)
+        let arguments = arguments.iter().map(Into::into).collect();
+        Self::over(own(arguments, directory, environment, Stream::Null), Some(PATIENCE))
     }
 
-    fn with(
-        arguments: Vec<OsString>,
-        directory: &AbsolutePath,
-        environment: Vec<(OsString, OsString)>,
-        errors: Stream,
-    ) -> Result<Self, Fault> {
-        let mut process = HostProcess::start(HostOrder {
-            program: "/proc/self/exe".into(),
-            arguments,
-            environment,
-            directory: directory.clone(),
-            input: Stream::Pipe,
-            output: Stream::Pipe,
-            errors,
-        })?;
+    fn over(order: HostOrder, patience: Option<Duration>) -> Result<Self, Fault> {
+        let mut process = HostProcess::start(order)?;
         let input = process.take_input();
-        let output = BufReader::new(process.take_output().ok_or(Fault::WrongKind)?);
-        Ok(Self { process, input, output, requests: 0 })
+        let replies = lines(process.take_output().ok_or(Fault::WrongKind)?)?;
+        let until = patience.and_then(|patience| Instant::now().checked_add(patience));
+        Ok(Self { process, input, replies, until, requests: 0 })
     }
 
     /// Its process number.
@@ -106,10 +104,19 @@ impl Server {
         input.write_all(line.as_bytes()).and_then(|()| input.flush()).map_err(|_| Fault::NotFound)
     }
 
+    /// The next reply; [`Fault::Locked`] if it is not there in time, and then the server is ended.
     fn receive(&mut self) -> Result<Value, Fault> {
-        let room = u64::try_from(limits::MESSAGE_BYTES).map_err(|_| Fault::TooLarge)? + 1;
-        let mut line = String::new();
-        self.output.by_ref().take(room).read_line(&mut line).map_err(|_| Fault::NotFound)?;
+        let line = match self.until {
+            None => self.replies.recv().map_err(|_| Fault::NotFound)?,
+            Some(until) => match self.replies.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Disconnected) => return Err(Fault::NotFound),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.process.kill()?;
+                    return Err(Fault::Locked);
+                }
+            },
+        };
         read_strict(line.as_bytes(), REPLY_DEPTH).map_err(|_| Fault::WrongKind)
     }
 
@@ -117,5 +124,63 @@ impl Server {
     pub fn finish(mut self) -> Result<bool, Fault> {
         self.input = None;
         Ok(self.process.wait_at_most(Duration::from_secs(5))? == Some(Ending::Exit(0)))
+    }
+}
+
+/// This executable.
+fn own(
+    arguments: Vec<OsString>,
+    directory: &AbsolutePath,
+    environment: Vec<(OsString, OsString)>,
+    errors: Stream,
+) -> HostOrder {
+    HostOrder {
+        program: "/proc/self/exe".into(),
+        arguments,
+        environment,
+        directory: directory.clone(),
+        input: Stream::Pipe,
+        output: Stream::Pipe,
+        errors,
+    }
+}
+
+/// The lines of a server, read in a thread of their own so that one can stop waiting; it ends with the server.
+fn lines(output: ChildStdout) -> Result<Receiver<String>, Fault> {
+    let room = u64::try_from(limits::MESSAGE_BYTES).map_err(|_| Fault::TooLarge)? + 1;
+    let (sender, receiver) = sync_channel(0);
+    let mut output = BufReader::new(output);
+    std::thread::Builder::new().name("server-replies".to_owned()).spawn(move || {
+        let mut line = String::new();
+        while output.by_ref().take(room).read_line(&mut line).is_ok_and(|count| count > 0)
+            && sender.send(std::mem::take(&mut line)).is_ok()
+        {}
+    })?;
+    Ok(receiver)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn started(program: &str, arguments: &[&str], patience: Duration) -> Server {
+        let directory = AbsolutePath::parse("/").unwrap();
+        let arguments = arguments.iter().map(Into::into).collect();
+        let order = HostOrder { program: program.into(), ..own(arguments, &directory, Vec::new(), Stream::Null) };
+        Server::over(order, Some(patience)).unwrap()
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_in_time_is_ended_and_not_waited_for() {
+        let mut server = started("/bin/sh", &["-c", "exec sleep 1000"], Duration::from_millis(20));
+        assert_eq!(server.tools(), Err(Fault::Locked));
+        let ended = server.process.wait_at_most(Duration::from_secs(30)).unwrap();
+        assert_eq!(ended, Some(Ending::Signal(9)), "it does not stay behind");
+    }
+
+    #[test]
+    fn a_server_that_ends_without_an_answer_is_told_from_one_that_is_slow() {
+        let mut server = started("/bin/sh", &["-c", "read line"], Duration::from_secs(600));
+        assert_eq!(server.tools(), Err(Fault::NotFound));
     }
 }

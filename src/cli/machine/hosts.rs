@@ -23,16 +23,21 @@ use crate::system::os::OsSystem;
 use crate::system::os::host_process::is_own_program;
 use crate::system::os::scratch::Scratch;
 use crate::system::{Cancel, Fault, Observe};
+use std::cell::OnceCell;
 use std::ffi::OsString;
 
 const TOPIC: &str = "host file";
 /// Attachments whose result is measured.
 const MEASURED: usize = 8;
 
-/// Where the files lie.
+/// Entries of one file that are judged and tried.
+const TRIED: usize = 16;
+
+/// Where the files lie, and what is measured there once.
 struct Places {
     home: Option<AbsolutePath>,
     project: AbsolutePath,
+    largest: OnceCell<Option<usize>>,
 }
 
 /// Everything to be said of the files that are there; nothing where there are none.
@@ -54,12 +59,12 @@ fn places(system: OsSystem, environment: &Environment) -> Option<Places> {
     let named = settings.workspace_root.as_deref().and_then(|text| AbsolutePath::parse(text).ok());
     let located = || workspace::locate(&system, ".", None, settings.home.as_deref()).ok()?.map(|located| located.root);
     let project = named.or_else(located).or_else(|| system.working_directory().ok())?;
-    Some(Places { home, project })
+    Some(Places { home, project, largest: OnceCell::new() })
 }
 
 fn examine_host(system: OsSystem, environment: &Environment, places: &Places, host: &Host, found: &mut Vec<Finding>) {
     let mut names = Vec::new();
-    let mut rules = Vec::new();
+    let mut allowing = Vec::new();
     for file in host.files {
         let base = if file.scope == Scope::Project { Some(&places.project) } else { places.home.as_ref() };
         let Some(path) = base.and_then(|base| base.resolve(file.path)) else { continue };
@@ -72,12 +77,18 @@ fn examine_host(system: OsSystem, environment: &Environment, places: &Places, ho
                 continue;
             }
         };
-        let servers = if file.holds == Holds::Servers {
+        let mut servers = if file.holds == Holds::Servers {
             file::own_servers(host, &document, places.project.as_str())
         } else {
             Vec::new()
         };
-        rules.push((path.clone(), file::allowing_rules(host, &document)));
+        if let Some(more) = servers.len().checked_sub(TRIED).filter(|more| *more > 0) {
+            let says =
+                format!("{}: {}: {more} more entries of this server were not looked into", host.title, place(&path));
+            found.push(note(TOPIC, says, "Leave one entry for each workspace, and ask again."));
+            servers.truncate(TRIED);
+        }
+        allowing.push((path.clone(), file::allowing(host, &document)));
         for server in &servers {
             let mut remarks = judge::judge(host, server);
             remarks.extend(too_large(system, environment, places, host, &document, server));
@@ -87,8 +98,8 @@ fn examine_host(system: OsSystem, environment: &Environment, places: &Places, ho
         }
         names.extend(servers.into_iter().map(|server| server.name));
     }
-    for (path, rules) in rules {
-        found.extend(judge::rules(host, &rules, &names).iter().map(|remark| finding(host, &path, remark)));
+    for (path, allowing) in allowing {
+        found.extend(judge::allowing(host, &allowing, &names).iter().map(|remark| finding(host, &path, remark)));
     }
 }
 
@@ -141,15 +152,18 @@ fn handshake(
         let says = format!("{named} starts another program than this one; it was not tried");
         return Some(note(TOPIC, says, "If it is another installation of kdna-broker, ask that one."));
     }
-    // A host fills these in; nobody else knows what with.
-    let known = |(_, value): &&(String, String)| !value.contains('$') && !value.contains("{env:");
+    // Only what the server reads: any other variable could choose what runs. A host fills in references; nobody else
+    // knows what with.
+    let known = |(name, value): &&(String, String)| {
+        judge::is_handed_on(name) && !value.contains('$') && !value.contains("{env:")
+    };
     let variables: Vec<_> = server.environment.iter().filter(known).collect();
     let says = match tried(system, environment, arguments, &variables) {
         Ok(()) if fine => return Some(good(TOPIC, format!("{named} starts and offers exactly the three tools"))),
         Ok(()) => return None,
         Err(why) => format!("{named} {why}"),
     };
-    let remedy = "Start its command by hand with these variables: it says on standard error what it misses.";
+    let remedy = "Start its command by hand with its KDNA_ variables: it says on standard error what it misses.";
     Some(missing(TOPIC, says, remedy))
 }
 
@@ -186,7 +200,8 @@ fn too_large(
     server: &Server,
 ) -> Option<Remark> {
     let limit = host.keeps_whole.filter(|_| document.get("tool_output_token_limit").is_none())?;
-    let largest = largest_result(system, environment, places.project.as_str())?;
+    let measure = || largest_result(system, environment, places.project.as_str());
+    let largest = (*places.largest.get_or_init(measure))?;
     (largest > limit).then(|| Remark {
         fatal: false,
         says: format!(
