@@ -212,7 +212,7 @@ pub(super) fn plain(text: &str) -> Vec<String> {
 }
 
 /// Texts in quotes, separated by commas. A quote inside is escaped, so none can end early.
-pub(super) fn quoted<'a>(texts: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+pub(crate) fn quoted<'a>(texts: impl IntoIterator<Item = &'a String>) -> Vec<String> {
     let mut tokens = Vec::new();
     for (at, text) in texts.into_iter().enumerate() {
         if tokens.len() > FIELD_ROWS * CELLS {

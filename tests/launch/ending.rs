@@ -101,6 +101,26 @@ fn when_the_end_is_asked_for_the_password_is_gone_at_once_whatever_the_host_does
 }
 
 #[test]
+fn whatever_signal_comes_no_password_stays_and_no_host_is_left_behind() {
+    let password = canary("secret");
+    let stage = Stage::allowed(&locked(&password));
+    stage.scratch.file("source", &password, 0o600);
+    for name in ["ALRM", "VTALRM", "PROF", "XCPU", "IO", "PWR", "STKFLT", "RTMIN", "RTMAX"] {
+        let mut running = Running::start(stage.command(&["--secret-from", "command:cat source"], WAITS));
+        let host: u32 = stage.wait_for("up").trim().parse().unwrap();
+        assert_eq!(stage.sessions().len(), 1, "{name}");
+        let held = |process: u32| u64::from_str_radix(&status(process, "SigBlk").unwrap(), 16).unwrap();
+        // A shell holds back everything for a moment whenever it starts something.
+        wait_until("the mask that the launcher was started with", || held(host) == held(std::process::id()));
+        let sent = Command::new("bash").args(["-c", &format!("kill -s {name} {}", running.id())]).status().unwrap();
+        assert!(sent.success(), "{name}");
+        assert!(matches!(running.wait(), Exit::Signal(_)), "{name}: it ends as its host ended");
+        assert!(!is_running(host) && stage.sessions().is_empty(), "{name}");
+        fs::remove_file(stage.path("up")).unwrap();
+    }
+}
+
+#[test]
 fn what_a_killed_launcher_left_is_swept_by_the_next_one_and_a_live_session_is_not() {
     let password = canary("secret");
     let stage = Stage::allowed(&locked(&password));

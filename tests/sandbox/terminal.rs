@@ -187,7 +187,20 @@ fn secret_answers() {
 
 /// Also when a signal ends the process that asks.
 fn restores_hidden_settings() {
-    for end in [None, Some(Signal::TERM), Some(Signal::HUP), Some(Signal::INT)] {
+    let signals = [
+        Signal::TERM,
+        Signal::HUP,
+        Signal::INT,
+        Signal::USR1,
+        Signal::USR2,
+        Signal::ALARM,
+        Signal::VTALARM,
+        Signal::PROF,
+        Signal::XCPU,
+        Signal::IO,
+        Signal::POWER,
+    ];
+    for end in std::iter::once(None).chain(signals.map(Some)) {
         let person = Person::sit_down("secret", b"");
         person.read_question();
         let during = tcgetattr(&person.master).unwrap();
