@@ -154,6 +154,7 @@ fn look_at_lock<S: System>(system: &S, directory: &S::Directory) -> Result<Facts
 
 /// The password first, the lock last: what is swept half is swept again.
 fn empty<S: System>(system: &S, directory: &S::Directory) {
+    let _ = system.set_directory_mode(directory, 0o700);
     let _ = system.remove(directory, PASSWORD);
     let _ = system.clear(directory, LOCK);
     if system.remove(directory, LOCK).is_err() {

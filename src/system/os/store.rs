@@ -141,7 +141,8 @@ pub(super) fn list_own(directory: BorrowedFd<'_>, beginning: &str) -> Result<Vec
 }
 
 pub(super) fn clear(directory: BorrowedFd<'_>, kept: &str) -> Result<(), Fault> {
-    clear_tree(directory, kept.as_bytes(), TREE_DEPTH, &mut limits::DIRECTORY_NAMES.clone())
+    let mut left = limits::DIRECTORY_NAMES;
+    clear_tree(directory, kept.as_bytes(), TREE_DEPTH, &mut left)
 }
 
 /// Names are bytes here: whoever made them chose them.
@@ -157,13 +158,19 @@ fn clear_tree(directory: BorrowedFd<'_>, kept: &[u8], depth: usize, left: &mut u
     for name in &names {
         // A link is removed, never followed; a directory is not removed so.
         if rustix::fs::unlinkat(directory, name, AtFlags::empty()).is_err() && depth > 0 {
-            let flags = walk::DIRECTORY | OFlags::NOFOLLOW;
-            let opened = openat2(directory, name, flags, Mode::empty(), walk::BENEATH);
-            let _ = opened.map(|below| clear_tree(below.as_fd(), b"", depth - 1, left));
+            let _ = open_wide(directory, name).map(|below| clear_tree(below.as_fd(), b"", depth - 1, left));
             let _ = rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR);
         }
     }
     Ok(())
+}
+
+/// Opens a directory that is to be emptied, whatever its mode was.
+fn open_wide(parent: BorrowedFd<'_>, name: &CString) -> Result<OwnedFd, Fault> {
+    let entry = openat2(parent, name, walk::ENTRY | OFlags::DIRECTORY, Mode::empty(), walk::BENEATH)?;
+    // A descriptor of this kind has no other way to its mode; it names the directory itself, never a link.
+    rustix::fs::chmod(format!("/proc/self/fd/{}", entry.as_raw_fd()), Mode::RWXU)?;
+    walk::open_resolved(entry.as_fd(), ".", walk::DIRECTORY, Mode::empty(), walk::BENEATH)
 }
 
 pub(super) fn lock(file: BorrowedFd<'_>, wait: Duration) -> Result<Lock, Fault> {
