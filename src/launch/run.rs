@@ -4,7 +4,7 @@
 use crate::broker::approval::{ApprovalRequest, ConsentPlace};
 use crate::broker::settle::SettledSubject;
 use crate::capability::secret::Secret;
-use crate::consent::prompt::quoted;
+use crate::consent::prompt::in_quotes;
 use crate::consent::store::is_at_or_below;
 use crate::delegate::Delegate;
 use crate::foundation::path::AbsolutePath;
@@ -78,7 +78,8 @@ pub fn launch(
     order: LaunchOrder<'_>,
     says: &mut dyn Write,
 ) -> Result<Launched, Refusal> {
-    if order.environment.iter().any(|(name, value)| name == SESSION && !value.is_empty()) || is_below_launcher(system) {
+    if order.environment.iter().any(|(name, value)| name == SESSION && !value.is_empty()) || is_below_launcher(*system)
+    {
         return Err(Reason::SessionNested.into());
     }
     let places = place::places(system, order.runtime_directory)?;
@@ -128,7 +129,7 @@ pub fn launch(
 
 /// Whether a process above is a launcher, whatever became of the variable. Where what is above cannot be told the variable
 /// alone decides; a question of consent is then refused all the same.
-fn is_below_launcher(system: &OsSystem) -> bool {
+fn is_below_launcher(system: OsSystem) -> bool {
     let is_launcher = |process: &Ancestor| process.is_ours && process.command == "launch";
     system.ancestors().is_ok_and(|above| above.iter().any(is_launcher))
 }
@@ -214,29 +215,9 @@ fn unlock(
     Err(Reason::PasswordTriesSpent.into())
 }
 
-/// Foreign words as the question of consent shows them, bounded: a quote inside cannot end them early.
-fn in_quotes(title: &str) -> String {
-    let short: String = title.chars().take(TITLE).collect();
-    let cut = if short.len() < title.len() { "…" } else { "" };
-    quoted([&format!("{short}{cut}")]).concat()
-}
-
-/// The title is the asset's own words.
+/// The title is the asset's own words: escaped, in quotes and bounded.
 fn question(asset: &Protected<OsSystem>, more: usize, number: u32) -> String {
-    let title = in_quotes(asset.title());
+    let title = in_quotes(asset.title(), TITLE);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     format!("Password for the asset {title}{more} (not shown, try {number} of {TRIES}): ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::in_quotes;
-
-    #[test]
-    fn a_title_cannot_end_its_quotes_early_and_is_bounded() {
-        assert_eq!(in_quotes("x\" (not shown): "), r#""x\" (not shown): ""#.trim_end());
-        assert_eq!(in_quotes("a\u{1b}b"), in_quotes("a\u{1b}b").replace('\u{1b}', ""), "escaped");
-        let long = in_quotes(&"y".repeat(4000));
-        assert!(long.starts_with("\"yyy") && long.ends_with("\"") && long.chars().count() <= 64, "{long}");
-    }
 }

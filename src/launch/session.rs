@@ -294,6 +294,17 @@ mod tests {
     }
 
     #[test]
+    fn a_place_that_cannot_be_listed_is_told_apart_from_one_with_nothing_to_sweep() {
+        let (system, place) = machine();
+        assert_eq!(sweep(&system, &place), Ok(0));
+        system.set_hook(|_, event| match event.call {
+            Call::List => HookAction::Fail(Fault::Denied),
+            _ => HookAction::Proceed,
+        });
+        assert_eq!(sweep(&system, &place), Err(Fault::Denied));
+    }
+
+    #[test]
     fn a_session_whose_lock_was_made_first_by_who_sweeps_takes_another_name() {
         let (system, place) = machine();
         let mut taken = false;

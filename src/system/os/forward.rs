@@ -10,6 +10,8 @@ use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::{Errno, retry_on_intr};
 use std::sync::atomic::{AtomicI32, Ordering};
 
+/// What stops a process, and what a write beyond the file size limit leaves behind: none of them ends anything.
+const STOPPING: [i32; 4] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU, libc::SIGXFSZ];
 /// The word for the real-time signals in the list of what is to be let through.
 const REAL_TIME: &str = "rt";
 
@@ -77,8 +79,7 @@ impl Forwarding {
         let signal = match number {
             libc::SIGCHLD => HostSignal::Child,
             libc::SIGCONT => HostSignal::Continue,
-            libc::SIGINT | libc::SIGQUIT | libc::SIGUSR1 | libc::SIGUSR2 | libc::SIGXFSZ => HostSignal::Other(number),
-            libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU => HostSignal::Other(number),
+            _ if ends(number) || STOPPING.contains(&number) => HostSignal::Other(number),
             // A real-time one cannot be left out by its number alone.
             _ if signals::is_ignored(number) => HostSignal::Continue,
             _ => HostSignal::End(number),
