@@ -26,6 +26,8 @@ const CELLS: usize = 64;
 /// Most rows of the purpose and of each list.
 const FIELD_ROWS: usize = 3;
 
+/// A quote inside of quotes.
+const QUOTE: &str = "\\\"";
 const HEADING: &str = "A host asks to receive a judgment asset of this workspace.";
 pub(super) const QUESTION: &str = "Allow this host to have it processed there? [y/N] ";
 
@@ -220,10 +222,15 @@ pub(super) fn quoted<'a>(texts: impl IntoIterator<Item = &'a String>) -> Vec<Str
         }
         tokens.extend((at > 0).then(|| ", ".to_owned()));
         tokens.push("\"".to_owned());
-        tokens.extend(plain(text).into_iter().map(|token| if token == "\"" { "\\\"".to_owned() } else { token }));
+        tokens.extend(plain(text).into_iter().map(|token| if token == "\"" { QUOTE.to_owned() } else { token }));
         tokens.push("\"".to_owned());
     }
     tokens
+}
+
+/// One text in quotes that end where it ends, in one piece: at most so many characters of it.
+pub(crate) fn in_quotes(text: &str, limit: usize) -> String {
+    format!("\"{}\"", display(&collapse_whitespace(text), limit).replace('"', QUOTE))
 }
 
 pub(super) fn list(phrases: &[String], none: &str) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! The question cannot be forged, hidden, reordered or pushed off the screen.
 
 use super::draft::ConsentDraft;
-use super::prompt::{Above, INDENT, QUESTION, allows, cells, shown as shown_above};
+use super::prompt::{Above, INDENT, QUESTION, allows, cells, in_quotes, shown as shown_above};
 use super::store::Standing;
 use crate::consent::{Consent, ConsentFacts, DraftFacts};
 use crate::foundation::digest::{Digest, of_root_path};
@@ -294,4 +294,13 @@ fn the_largest_question_of_all_keeps_its_rows_when_it_replaces_something() {
             && text.contains("\n  Server root  "),
         "{text}"
     );
+}
+
+#[test]
+fn a_text_in_quotes_cannot_end_them_early_and_is_bounded() {
+    assert_eq!(in_quotes("Review", 60), r#""Review""#);
+    assert_eq!(in_quotes("x\" and 3 more: ", 60), r#""x\" and 3 more:""#);
+    assert_eq!(in_quotes(r#"x\" y"#, 60), r#""x\\\" y""#);
+    assert!(!in_quotes("a\u{1b}[2Jb", 60).contains('\u{1b}'));
+    assert_eq!(in_quotes(&"y".repeat(4000), 60), format!("\"{}…\"", "y".repeat(60)));
 }

@@ -52,7 +52,7 @@ pub fn become_host(words: &[OsString]) -> Option<(Refusal, u8)> {
     })
 }
 
-/// Attends it until it has ended. `leaving` is called at once when somebody asks for the end (SIGTERM, SIGHUP), whatever
+/// Attends it until it has ended. `leaving` is called at once when somebody asks for the end (SIGTERM, SIGHUP, SIGALRM …), whatever
 /// the host makes of that.
 pub fn attend(host: &mut HostProcess, signals: &Forwarding, mut leaving: impl FnMut()) -> Result<Ending, Fault> {
     loop {

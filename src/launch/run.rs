@@ -4,11 +4,11 @@
 use crate::broker::approval::{ApprovalRequest, ConsentPlace};
 use crate::broker::settle::SettledSubject;
 use crate::capability::secret::Secret;
+use crate::consent::prompt::in_quotes;
 use crate::consent::store::is_at_or_below;
 use crate::delegate::Delegate;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal};
-use crate::foundation::text::display;
 use crate::launch::host;
 use crate::launch::place::{self, MemoryPlace};
 use crate::launch::protected::{self, Protected};
@@ -16,11 +16,11 @@ use crate::launch::secret::{Given, SecretSource, Surroundings};
 use crate::launch::session::{self, Session};
 use crate::launch::settle::{Settled, settle};
 use crate::launch::variables::{self, Variables};
-use crate::system::Observe;
 use crate::system::os::forward::Forwarding;
 use crate::system::os::hidden::Silence;
 use crate::system::os::host_process::Ending;
 use crate::system::os::{Directory, OsSystem, start};
+use crate::system::{Ancestor, Observe, System as _};
 use std::ffi::OsString;
 use std::io::Write;
 
@@ -78,12 +78,16 @@ pub fn launch(
     order: LaunchOrder<'_>,
     says: &mut dyn Write,
 ) -> Result<Launched, Refusal> {
-    if order.environment.iter().any(|(name, value)| name == SESSION && !value.is_empty()) {
+    if order.environment.iter().any(|(name, value)| name == SESSION && !value.is_empty()) || is_below_launcher(*system)
+    {
         return Err(Reason::SessionNested.into());
     }
     let places = place::places(system, order.runtime_directory)?;
     for place in &places {
-        session::sweep(system, place);
+        if session::sweep(system, place).is_err() {
+            let _ =
+                writeln!(says, "kdna-broker: {} cannot be searched for what ended sessions left.", place.path.as_str());
+        }
     }
     let subjects = match settle(system, delegate, &order.request, order.consent, order.details)? {
         Settled::Hold { subjects, allowed } => {
@@ -121,6 +125,13 @@ pub fn launch(
     let ended = host::attend(&mut host, &signals, || session.remove());
     session.remove();
     ended.map(Launched::Ended).map_err(|_| Reason::HostNotStarted.into())
+}
+
+/// Whether a process above is a launcher, whatever became of the variable. Where what is above cannot be told the variable
+/// alone decides; a question of consent is then refused all the same.
+fn is_below_launcher(system: OsSystem) -> bool {
+    let is_launcher = |process: &Ancestor| process.is_ours && process.command == "launch";
+    system.ancestors().is_ok_and(|above| above.iter().any(is_launcher))
 }
 
 /// The first place that does not lie in what the host may show to its model.
@@ -206,7 +217,7 @@ fn unlock(
 
 /// The title is the asset's own words: escaped, in quotes and bounded.
 fn question(asset: &Protected<OsSystem>, more: usize, number: u32) -> String {
-    let title = display(asset.title(), TITLE);
+    let title = in_quotes(asset.title(), TITLE);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    format!("Password for the asset \"{title}\"{more} (not shown, try {number} of {TRIES}): ")
+    format!("Password for the asset {title}{more} (not shown, try {number} of {TRIES}): ")
 }

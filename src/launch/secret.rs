@@ -138,8 +138,10 @@ fn printed(words: &[String], room: &mut [u8], around: &Surroundings<'_>) -> Resu
         // Ended as it goes out of scope.
         return Ok(filled);
     }
-    match command.wait() {
-        Ok(Ending::Exit(0)) => Ok(filled),
+    // It may have closed its output and live on; whoever asks for the end meanwhile gets it.
+    match command.wait_attended(around.signals) {
+        Ok(Some(Ending::Exit(0))) => Ok(filled),
+        Ok(None) => Ok(Filled::Interrupted),
         _ => Err(Reason::SecretSourceUnreadable.into()),
     }
 }

@@ -7,7 +7,7 @@ use crate::capability::secret::Secret;
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::launch::place::MemoryPlace;
-use crate::system::{Fault, Kind, System};
+use crate::system::{Facts, Fault, Kind, System};
 use std::time::Duration;
 
 /// Beginning of the name of every session's directory.
@@ -32,8 +32,8 @@ impl<S: System + Clone> Session<S> {
     pub fn begin(system: &S, place: &MemoryPlace<S::Directory>) -> Result<Self, Refusal> {
         for _ in 0..ATTEMPTS {
             match attempt(system, place) {
-                // Somebody who sweeps saw it before it was locked.
-                Err(Fault::NotFound | Fault::Locked | Fault::Changed) => {}
+                // Somebody who sweeps saw it before it was locked, and may have locked it first.
+                Err(Fault::NotFound | Fault::Locked | Fault::Changed | Fault::Exists) => {}
                 Err(_) => break,
                 Ok(session) => return Ok(session),
             }
@@ -96,12 +96,7 @@ fn locked<S: System + Clone>(system: &S, place: &MemoryPlace<S::Directory>, name
     let below = RelativePath::parse(name).ok_or(Fault::WrongKind)?;
     let directory = system.open_directory_beneath(&place.directory, &below)?;
     let file = system.create_file(&directory, LOCK, 0o600)?;
-    let lock = system.lock(&file, Duration::ZERO)?;
-    // Whoever swept it did so before the lock was taken, or not at all.
-    let there = system.look_beneath(&directory, &RelativePath::parse(LOCK).ok_or(Fault::WrongKind)?)?;
-    if there.identity != system.file_facts(&file)?.identity {
-        return Err(Fault::Changed);
-    }
+    let lock = hold(system, &directory, &file)?;
     Ok(Session {
         system: system.clone(),
         parent: place.directory.clone(),
@@ -112,11 +107,11 @@ fn locked<S: System + Clone>(system: &S, place: &MemoryPlace<S::Directory>, name
     })
 }
 
-/// Removes what ended launchers of this user left in a place; says how many sessions that were.
-pub fn sweep<S: System>(system: &S, place: &MemoryPlace<S::Directory>) -> usize {
-    let names = system.list(&place.directory).unwrap_or_default();
-    let sessions = names.iter().filter(|name| name.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with('-')));
-    sessions.filter(|name| sweep_one(system, place, name).is_ok()).count()
+/// Removes what ended launchers of this user left in a place; says how many sessions that were. Fails where the place cannot
+/// be listed; what others put there is passed over.
+pub fn sweep<S: System>(system: &S, place: &MemoryPlace<S::Directory>) -> Result<usize, Fault> {
+    let sessions = system.list_own(&place.directory, &format!("{PREFIX}-"))?;
+    Ok(sessions.iter().filter(|name| sweep_one(system, place, name).is_ok()).count())
 }
 
 fn sweep_one<S: System>(system: &S, place: &MemoryPlace<S::Directory>, name: &str) -> Result<(), Fault> {
@@ -126,26 +121,46 @@ fn sweep_one<S: System>(system: &S, place: &MemoryPlace<S::Directory>, name: &st
     if facts.owner != system.user() || facts.kind != Kind::Directory {
         return Err(Fault::Denied);
     }
-    let lock = match system.open_file_in(&directory, LOCK) {
-        Ok(file) => Some(system.lock(&file, Duration::ZERO)?),
-        // It was killed before it had one: there is nothing in it.
-        Err(Fault::NotFound) => None,
-        Err(fault) => return Err(fault),
-    };
+    let lock = dead(system, &directory)?;
     empty(system, &directory);
     system.remove_directory(&place.directory, name)?;
     drop(lock);
     Ok(())
 }
 
+/// Holds the lock of a session whose launcher has ended, so that nobody else begins one there; `None` where something else
+/// stands in its place, which nobody can hold.
+fn dead<S: System>(system: &S, directory: &S::Directory) -> Result<Option<S::Lock>, Fault> {
+    let file = match look_at_lock(system, directory) {
+        Ok(facts) if facts.kind != Kind::Regular => return Ok(None),
+        Ok(_) => system.open_file_in(directory, LOCK)?,
+        // Killed before it had one, or just about to make it: who makes it first has the directory.
+        Err(Fault::NotFound) => system.create_file(directory, LOCK, 0o600)?,
+        Err(fault) => return Err(fault),
+    };
+    hold(system, directory, &file).map(Some)
+}
+
+/// Locks the file and makes sure that it still is the one of this name: who removed it did so before the lock was taken.
+fn hold<S: System>(system: &S, directory: &S::Directory, file: &S::File) -> Result<S::Lock, Fault> {
+    let lock = system.lock(file, Duration::ZERO)?;
+    let same = look_at_lock(system, directory)?.identity == system.file_facts(file)?.identity;
+    if same { Ok(lock) } else { Err(Fault::Changed) }
+}
+
+fn look_at_lock<S: System>(system: &S, directory: &S::Directory) -> Result<Facts, Fault> {
+    system.look_beneath(directory, &RelativePath::parse(LOCK).ok_or(Fault::WrongKind)?)
+}
+
 /// The password first, the lock last: what is swept half is swept again.
 fn empty<S: System>(system: &S, directory: &S::Directory) {
+    let _ = system.set_directory_mode(directory, 0o700);
     let _ = system.remove(directory, PASSWORD);
-    let others = system.list(directory).unwrap_or_default();
-    for name in others.iter().filter(|name| *name != LOCK) {
-        let _ = system.remove(directory, name);
+    let _ = system.clear(directory, LOCK);
+    if system.remove(directory, LOCK).is_err() {
+        // A directory stands there.
+        let _ = system.clear(directory, "");
     }
-    let _ = system.remove(directory, LOCK);
 }
 
 #[cfg(test)]
@@ -207,7 +222,7 @@ mod tests {
                 refused += usize::from(session(&system, &place).is_err());
                 system.clear_hook();
                 assert!(!left(&system).1, "call {failing}: {action:?}");
-                sweep(&system, &place);
+                sweep(&system, &place).unwrap();
                 assert_eq!(left(&system).0, Vec::<String>::new(), "call {failing}: {action:?}: the next start sweeps");
             }
         }
@@ -228,7 +243,7 @@ mod tests {
                 world.file(&format!("{path}/password"), 0o600, b"x").unwrap();
             }
         });
-        assert_eq!(sweep(&system, &place), 1);
+        assert_eq!(sweep(&system, &place), Ok(1));
         let paths = left(&system).0;
         assert!(!paths.contains(&dead) && others.iter().all(|other| paths.contains(&format!("{other}/password"))));
         assert!(paths.contains(&format!("{}/password", live.path().as_str())));
@@ -237,7 +252,7 @@ mod tests {
             world.directory(&dead, 0o700).unwrap();
             world.set_owner(&dead, 4242).unwrap();
         });
-        assert_eq!((sweep(&system, &place), left(&system).0.contains(&dead)), (0, true));
+        assert_eq!((sweep(&system, &place), left(&system).0.contains(&dead)), (Ok(0), true));
         drop(live);
         assert!(!left(&system).1);
     }
@@ -256,6 +271,50 @@ mod tests {
             HookAction::Proceed
         });
         let session = Session::begin(&system, &place).unwrap();
+        assert!(left(&system).0.contains(&format!("{}/lock", session.path().as_str())));
+    }
+
+    #[test]
+    fn who_sweeps_takes_the_lock_of_a_directory_without_one_so_that_a_session_that_begins_there_is_never_removed() {
+        let (system, place) = machine();
+        let half = format!("{PLACE}/{PREFIX}-0123456789abcdef");
+        system.arrange(|world| world.directory(&half, 0o700)).unwrap();
+        let begins = half.clone();
+        // The other launcher makes its lock between the look of who sweeps and what follows.
+        system.set_hook(move |world, event| {
+            if event.call == Call::CreateFile {
+                world.file(&format!("{begins}/lock"), 0o600, b"").unwrap();
+            }
+            HookAction::Proceed
+        });
+        assert_eq!(sweep(&system, &place), Ok(0));
+        system.clear_hook();
+        assert!(left(&system).0.contains(&format!("{half}/lock")), "nothing of it was removed");
+        assert_eq!((sweep(&system, &place), left(&system).0), (Ok(1), vec![]), "where nobody lives it is");
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_listed_is_told_apart_from_one_with_nothing_to_sweep() {
+        let (system, place) = machine();
+        assert_eq!(sweep(&system, &place), Ok(0));
+        system.set_hook(|_, event| match event.call {
+            Call::List => HookAction::Fail(Fault::Denied),
+            _ => HookAction::Proceed,
+        });
+        assert_eq!(sweep(&system, &place), Err(Fault::Denied));
+    }
+
+    #[test]
+    fn a_session_whose_lock_was_made_first_by_who_sweeps_takes_another_name() {
+        let (system, place) = machine();
+        let mut taken = false;
+        system.set_hook(move |_, event| {
+            let first = event.call == Call::CreateFile && !taken;
+            taken |= first;
+            if first { HookAction::Fail(Fault::Exists) } else { HookAction::Proceed }
+        });
+        let session = Session::begin(&system, &place).unwrap();
+        assert_eq!(left(&system).0.len(), 2, "the directory and its lock, and nothing of the first try");
         assert!(left(&system).0.contains(&format!("{}/lock", session.path().as_str())));
     }
 }

@@ -205,6 +205,18 @@ pub trait System: Observe {
     fn remove(&self, directory: &Self::Directory, name: &str) -> Result<(), Fault>;
     /// The names in a held directory, sorted.
     fn list(&self, directory: &Self::Directory) -> Result<Vec<String>, Fault>;
+    /// The names in a held directory that begin so, of entries that this user owns where the system tells owners; every
+    /// other entry is passed over, whatever its name and however many there are. At most
+    /// [`limits::DIRECTORY_NAMES`](crate::foundation::limits::DIRECTORY_NAMES), those found first.
+    fn list_own(&self, directory: &Self::Directory, beginning: &str) -> Result<Vec<String>, Fault> {
+        Ok(self.list(directory)?.into_iter().filter(|name| name.starts_with(beginning)).collect())
+    }
+    /// Removes what lies in a held directory, trees included, except the file of one name; goes on past what cannot be
+    /// removed. Follows no link and leaves no mount.
+    fn clear(&self, directory: &Self::Directory, kept: &str) -> Result<(), Fault> {
+        let names = self.list(directory)?;
+        names.iter().filter(|name| *name != kept).try_for_each(|name| self.remove(directory, name))
+    }
     /// Takes an exclusive advisory lock on a held file, waiting at most `wait`; [`Fault::Locked`] after that.
     fn lock(&self, file: &Self::File, wait: Duration) -> Result<Self::Lock, Fault>;
 

@@ -6,9 +6,13 @@ use crate::stage::{HOST, PROCESSOR, PUBLIC, Stage, canary, locked, wait_until};
 use crate::support::command::{Exit, LIMIT, Program, run};
 use kdna_broker::system::os::pty::open_pair;
 use rustix::process::Signal;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
@@ -101,6 +105,26 @@ fn when_the_end_is_asked_for_the_password_is_gone_at_once_whatever_the_host_does
 }
 
 #[test]
+fn whatever_signal_comes_no_password_stays_and_no_host_is_left_behind() {
+    let password = canary("secret");
+    let stage = Stage::allowed(&locked(&password));
+    stage.scratch.file("source", &password, 0o600);
+    for name in ["ALRM", "VTALRM", "PROF", "XCPU", "IO", "PWR", "STKFLT", "RTMIN+2", "RTMAX"] {
+        let mut running = Running::start(stage.command(&["--secret-from", "command:cat source"], WAITS));
+        let host: u32 = stage.wait_for("up").trim().parse().unwrap();
+        assert_eq!(stage.sessions().len(), 1, "{name}");
+        let held = |process: u32| u64::from_str_radix(&status(process, "SigBlk").unwrap(), 16).unwrap();
+        // A shell holds back everything for a moment whenever it starts something.
+        wait_until("the mask that the launcher was started with", || held(host) == held(std::process::id()));
+        let sent = Command::new("bash").args(["-c", &format!("kill -s {name} {}", running.id())]).status().unwrap();
+        assert!(sent.success(), "{name}");
+        assert!(matches!(running.wait(), Exit::Signal(_)), "{name}: it ends as its host ended");
+        assert!(!is_running(host) && stage.sessions().is_empty(), "{name}");
+        fs::remove_file(stage.path("up")).unwrap();
+    }
+}
+
+#[test]
 fn what_a_killed_launcher_left_is_swept_by_the_next_one_and_a_live_session_is_not() {
     let password = canary("secret");
     let stage = Stage::allowed(&locked(&password));
@@ -129,6 +153,66 @@ fn what_a_killed_launcher_left_is_swept_by_the_next_one_and_a_live_session_is_no
     assert!(stage.path("ws/.kdna/attachments.json").exists() && decoy.is_symlink());
     signal(orphan, Signal::KILL);
     drop(alive);
+}
+
+/// Starts a launcher that was given a password, with a host that does this first, and kills it.
+fn killed(stage: &Stage, first: &str) -> PathBuf {
+    let script = format!("{first} {WAITS}");
+    let mut killed = Running::start(stage.command(&["--secret-from", "command:cat source"], &script));
+    let orphan: u32 = stage.wait_for("up").trim().parse().unwrap();
+    fs::remove_file(stage.path("up")).unwrap();
+    let sessions = stage.sessions().into_iter().filter(|path| path.join("password").exists());
+    let [dead] = sessions.collect::<Vec<_>>().try_into().unwrap();
+    signal(killed.id(), Signal::KILL);
+    assert_eq!(killed.wait(), Exit::Signal(9));
+    signal(orphan, Signal::KILL);
+    dead
+}
+
+#[test]
+fn whatever_others_put_beside_a_dead_session_it_is_swept() {
+    let password = canary("secret");
+    let stage = Stage::allowed(&locked(&password));
+    stage.scratch.file("source", &password, 0o600);
+    let dead = killed(&stage, "");
+    let foreign = stage.memory().join(OsStr::from_bytes(b"kdna-broker-session-\xff\xfe"));
+    fs::write(&foreign, "x").unwrap();
+    // More names than are read of any other directory.
+    for number in 0..65_537 {
+        fs::hard_link(&foreign, stage.memory().join(format!("a{number}"))).unwrap();
+    }
+    let ended = run(stage.command(&["--secret-from", "command:cat source"], "exit 4"), None);
+    assert_eq!(ended.exit, Exit::Status(4), "{}", ended.stderr_text());
+    assert!(!dead.exists() && foreign.exists(), "the session is gone and nothing else");
+    assert_eq!(stage.sessions().len(), 65_538);
+}
+
+#[test]
+fn whatever_a_host_puts_into_its_session_nothing_of_it_stays_and_no_link_is_followed() {
+    let password = canary("secret");
+    let stage = Stage::allowed(&locked(&password));
+    stage.scratch.file("source", &password, 0o600);
+    stage.scratch.directory("outside", 0o755);
+    let kept = stage.scratch.file("outside/kept", "x", 0o644);
+    let fill = format!(
+        "cd \"$KDNA_BROKER_SESSION\" && mkdir -p sub/deep && : >sub/deep/f && ln -s '{}' sub/link && ln -s '{}' link && \
+         : >\"$(printf '\\377')\" && chmod 500 sub/deep && cd - >&2;",
+        stage.path("outside").display(),
+        kept.display()
+    );
+    let ended = run(stage.command(&["--secret-from", "command:cat source"], &fill), None);
+    assert_eq!(ended.exit, Exit::Status(0), "{}", ended.stderr_text());
+    assert!(stage.sessions().is_empty(), "after its own end");
+    for lock in ["mkdir lock && : >lock/f", "mkfifo lock", "ln -s /dev/null lock", ":"] {
+        let replaced = format!("{fill} (cd \"$KDNA_BROKER_SESSION\" && rm lock && {lock});");
+        let dead = killed(&stage, &replaced);
+        assert!(dead.join("password").exists() && dead.join("sub/deep/f").exists(), "{lock}: the control");
+        let ended = run(stage.command(&["--secret-from", "command:cat source"], "exit 4"), None);
+        assert_eq!(ended.exit, Exit::Status(4), "{}", ended.stderr_text());
+        assert!(stage.sessions().is_empty(), "{lock}: {:?}", stage.sessions());
+    }
+    assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o644);
+    assert_eq!(fs::metadata(stage.path("outside")).unwrap().permissions().mode() & 0o777, 0o755);
 }
 
 #[test]

@@ -8,8 +8,9 @@ use crate::support::command::{Exit, Program, run};
 use crate::support::real::delivered;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Every regular file below a directory; what goes away meanwhile is not there.
 fn files_below(directory: &Path, found: &mut Vec<PathBuf>) {
@@ -127,7 +128,9 @@ fn control_c_at_the_password_starts_nothing_and_puts_the_terminal_back() {
 fn a_signal_at_the_password_ends_the_launch_and_puts_the_terminal_back() {
     let password = canary("secret");
     let stage = Stage::allowed(&locked(&password));
-    for (name, number) in [("TERM", 15), ("HUP", 1), ("INT", 2)] {
+    let signals =
+        [("TERM", 15), ("HUP", 1), ("INT", 2), ("USR1", 10), ("USR2", 12), ("ALRM", 14), ("XCPU", 24), ("PWR", 30)];
+    for (name, number) in signals {
         // A shell is the session's leader, so that the terminal is still there to be looked at. Without job control it has
         // its background jobs ignore SIGINT.
         let wait = if name == "INT" { "" } else { "& pid=$!; wait $pid" };
@@ -156,6 +159,28 @@ fn a_signal_at_the_password_ends_the_launch_and_puts_the_terminal_back() {
         fs::remove_file(stage.path("go")).unwrap();
         fs::remove_file(stage.path("status")).unwrap();
     }
+}
+
+#[test]
+fn a_command_that_closes_its_output_and_lives_on_keeps_nobody_from_ending_the_launch() {
+    let password = canary("secret");
+    let stage = Stage::allowed(&locked(&password));
+    let script =
+        format!("#!/bin/sh\necho {password}\nexec >&-\necho $$ >pid\nmv pid closed\nexec sleep 300 2>/dev/null\n");
+    stage.scratch.file("lives", script, 0o700);
+    let mut command = stage.command(&["--secret-from", "command:./lives"], "echo >started");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut launcher = command.spawn().unwrap();
+    let kept: u32 = stage.wait_for("closed").trim().parse().unwrap();
+    crate::processes::signal(launcher.id(), rustix::process::Signal::TERM);
+    let mut ended = None;
+    wait_until("its end", || {
+        ended = launcher.try_wait().unwrap();
+        ended.is_some()
+    });
+    assert_eq!(ended.unwrap().signal(), Some(15));
+    assert!(!crate::processes::is_running(kept), "the command is ended too");
+    assert!(!stage.path("started").exists() && stage.sessions().is_empty());
 }
 
 /// What a host finds in the password file.

@@ -10,24 +10,20 @@ use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::{Errno, retry_on_intr};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// What is taken instead of being acted on. SIGWINCH is not among them: the terminal tells the whole group.
-const TAKEN: [Signal; 9] = [
-    Signal::SIGHUP,
-    Signal::SIGINT,
-    Signal::SIGQUIT,
-    Signal::SIGTERM,
-    Signal::SIGUSR1,
-    Signal::SIGUSR2,
-    Signal::SIGTSTP,
-    Signal::SIGCONT,
-    Signal::SIGCHLD,
-];
+/// What stops a process, and what a write beyond the file size limit leaves behind: none of them ends anything.
+const STOPPING: [i32; 4] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU, libc::SIGXFSZ];
+/// The word for the real-time signals in the list of what is to be let through.
+const REAL_TIME: &str = "rt";
 
-/// The signals, blocked until dropped.
+/// The signals, blocked until dropped: all that would end or stop this process or say something of a child, except what
+/// nothing can hold back (SIGKILL, SIGSTOP, the faults of the process itself). SIGWINCH is not among them: the terminal
+/// tells the whole group.
 #[derive(Debug)]
 pub struct Forwarding {
     descriptor: SignalFd,
     before: SigSet,
+    /// Whether no real-time signal was held back before.
+    open_real_time: bool,
     /// The signal that asked for the end before there was somebody to pass it on to; 0 for none.
     asked: AtomicI32,
 }
@@ -48,9 +44,10 @@ pub enum HostSignal {
     Child,
     /// Go on (SIGCONT).
     Continue,
-    /// End (SIGHUP, SIGTERM): what must not be left behind is to be removed now. Its number.
+    /// End (SIGHUP, SIGTERM, and what ends a process that has no use for it: SIGALRM, SIGXCPU, SIGPWR, a real-time one):
+    /// what must not be left behind is to be removed now. Its number.
     End(i32),
-    /// Anything else. Its number.
+    /// Anything else: for the host to decide (SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGXFSZ, the stopping ones). Its number.
     Other(i32),
 }
 
@@ -58,10 +55,11 @@ impl Forwarding {
     /// Takes them, except those that this process was started to ignore (as `nohup` and background jobs are). Call it
     /// before other threads are started.
     pub fn begin() -> Result<Self, Fault> {
-        let taken: SigSet = TAKEN.into_iter().filter(|signal| !signals::is_ignored(*signal)).collect();
+        let taken = signals::everything();
+        let open_real_time = !signals::holds_back_real_time();
         let before = taken.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         let descriptor = SignalFd::with_flags(&taken, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        Ok(Self { descriptor, before, asked: AtomicI32::new(0) })
+        Ok(Self { descriptor, before, open_real_time, asked: AtomicI32::new(0) })
     }
 
     /// The next signal; waits for one.
@@ -78,23 +76,25 @@ impl Forwarding {
     pub fn waiting(&self) -> Result<Option<Notice>, Fault> {
         let Some(read) = self.descriptor.read_signal()? else { return Ok(None) };
         let number = i32::try_from(read.ssi_signo).map_err(|_| Fault::WrongKind)?;
-        let signal = match Signal::try_from(number)? {
-            Signal::SIGCHLD => HostSignal::Child,
-            Signal::SIGCONT => HostSignal::Continue,
-            Signal::SIGHUP | Signal::SIGTERM => HostSignal::End(number),
-            _ => HostSignal::Other(number),
+        let signal = match number {
+            libc::SIGCHLD => HostSignal::Child,
+            libc::SIGCONT => HostSignal::Continue,
+            _ if ends(number) || STOPPING.contains(&number) => HostSignal::Other(number),
+            // A real-time one cannot be left out by its number alone.
+            _ if signals::is_ignored(number) => HostSignal::Continue,
+            _ => HostSignal::End(number),
         };
         // What a process sends has a code of zero or less.
         Ok(Some(Notice { signal, from_kernel: read.ssi_code > 0 }))
     }
 
-    /// The signal that ends this process, if one has come: SIGHUP, SIGINT, SIGQUIT or SIGTERM. For the time before there
-    /// is somebody to pass signals on to: takes what has come until now, and remembers the answer.
+    /// The signal that ends this process, if one has come: any but those that stop it, let it go on or tell of a child.
+    /// For the time before there is somebody to pass signals on to: takes what has come until now, and remembers the answer.
     pub fn asked_to_end(&self) -> Option<i32> {
         while let Ok(Some(notice)) = self.waiting() {
             let number = match notice.signal {
                 HostSignal::End(number) => number,
-                HostSignal::Other(number) if number == libc::SIGINT || number == libc::SIGQUIT => number,
+                HostSignal::Other(number) if ends(number) => number,
                 _ => continue,
             };
             let _ = self.asked.compare_exchange(0, number, Ordering::SeqCst, Ordering::SeqCst);
@@ -103,10 +103,11 @@ impl Forwarding {
     }
 
     /// The signals that this process was started without holding back, by their numbers: what a program that it starts
-    /// must let through again ([`let_through`]).
+    /// must let through again ([`let_through`]). The real-time ones together, where none of them was held back.
     pub(super) fn to_let_through(&self) -> String {
-        let open = TAKEN.into_iter().chain([Signal::SIGXFSZ]).filter(|signal| !self.before.contains(*signal));
-        open.map(|signal| (signal as i32).to_string()).collect::<Vec<_>>().join(",")
+        let open = Signal::iterator().filter(|signal| !self.before.contains(*signal));
+        let numbers = open.map(|signal| (signal as i32).to_string());
+        numbers.chain(self.open_real_time.then(|| REAL_TIME.to_owned())).collect::<Vec<_>>().join(",")
     }
 
     /// Waits until a descriptor can be read (`true`), or somebody asks for the end ([`Forwarding::asked_to_end`]).
@@ -148,12 +149,24 @@ impl Drop for Forwarding {
     }
 }
 
+/// Whether what is otherwise the host's to decide ends this process while there is no host.
+fn ends(number: i32) -> bool {
+    [libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2].contains(&number)
+}
+
 /// Lets these signals through, by the list that [`Forwarding`] gives. For a process that is about to become a program: the
 /// launcher itself never lets one through, in no thread, so that none can end it between two steps.
 pub(super) fn let_through(list: &str) -> Result<(), Fault> {
-    let signal = |word: &str| Signal::try_from(word.parse::<i32>().ok()?).ok();
-    let set: Option<SigSet> = list.split(',').filter(|word| !word.is_empty()).map(signal).collect();
-    Ok(set.ok_or(Fault::WrongKind)?.thread_unblock()?)
+    let mut set = SigSet::empty();
+    for word in list.split(',').filter(|word| !word.is_empty()) {
+        if word == REAL_TIME {
+            set = set | signals::real_time();
+        } else {
+            let number: i32 = word.parse().map_err(|_| Fault::WrongKind)?;
+            set.add(Signal::try_from(number)?);
+        }
+    }
+    Ok(set.thread_unblock()?)
 }
 
 /// Ends this process by the same signal that ended another one, so that whoever waits for it sees the same. Returns where

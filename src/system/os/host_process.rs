@@ -4,10 +4,10 @@
 use super::forward::Forwarding;
 use crate::foundation::path::AbsolutePath;
 use crate::system::Fault;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{Access, access};
 use rustix::io::retry_on_intr;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, waitid};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -138,9 +138,10 @@ impl HostProcess {
         self.signal(Signal::CONT.as_raw())
     }
 
-    /// Sends it a signal by its number. Harmless after its end.
+    /// Sends it a signal by its number; SIGTERM instead of a real-time one, which means the same to whoever does not
+    /// expect it. Harmless after its end.
     pub fn signal(&mut self, number: i32) -> Result<(), Fault> {
-        let signal = Signal::from_named_raw(number).ok_or(Fault::WrongKind)?;
+        let signal = Signal::from_named_raw(number).unwrap_or(Signal::TERM);
         if self.0.try_wait()?.is_some() {
             return Ok(());
         }
@@ -170,6 +171,12 @@ impl HostProcess {
     /// Waits for its end (closes the pipe to its input first).
     pub fn wait(&mut self) -> Result<Ending, Fault> {
         Ok(ending(self.0.wait()?))
+    }
+
+    /// Waits for its end; `None` if somebody asks for this process's own end first ([`Forwarding::asked_to_end`]).
+    pub fn wait_attended(&mut self, signals: &Forwarding) -> Result<Option<Ending>, Fault> {
+        let its_end = pidfd_open(Pid::from_child(&self.0), PidfdFlags::empty())?;
+        if signals.readable(its_end.as_fd())? { self.wait().map(Some) } else { Ok(None) }
     }
 
     /// Waits at most so long; `None` if it still runs.

@@ -141,6 +141,12 @@ impl System for OsSystem {
     fn list(&self, directory: &Directory) -> Result<Vec<String>, Fault> {
         store::list(directory.as_fd())
     }
+    fn list_own(&self, directory: &Directory, beginning: &str) -> Result<Vec<String>, Fault> {
+        store::list_own(directory.as_fd(), beginning)
+    }
+    fn clear(&self, directory: &Directory, kept: &str) -> Result<(), Fault> {
+        store::clear(directory.as_fd(), kept)
+    }
     fn lock(&self, file: &File, wait: Duration) -> Result<Lock, Fault> {
         store::lock(file.as_fd(), wait)
     }

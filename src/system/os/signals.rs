@@ -12,6 +12,13 @@ use std::time::Duration;
 
 /// The signals that end a server: the terminal went, the person pressed Control-C, somebody asked.
 const ENDING: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
+/// What is never held back: the kernel's word about a mistake of this very process, which cannot go on after it.
+const FAULTS: [Signal; 7] =
+    [Signal::SIGSEGV, Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGTRAP, Signal::SIGABRT, Signal::SIGSYS];
+/// What does nothing to a process that does not ask for it.
+const HARMLESS: [Signal; 2] = [Signal::SIGWINCH, Signal::SIGURG];
+/// The first real-time signal, as the kernel counts them.
+const REAL_TIME: u32 = 32;
 /// Added to a signal's number, it is the exit status of a process that ended because of it, as shells have it.
 const STATUS: u8 = 128;
 
@@ -68,9 +75,13 @@ pub(super) struct HeldBack {
 
 impl HeldBack {
     pub(super) fn begin() -> Result<Self, Fault> {
-        let ends: SigSet = ENDING.into_iter().chain([Signal::SIGQUIT, Signal::SIGTSTP]).collect();
-        // Without these two a terminal that this process lost would stop it in the middle.
-        let all: SigSet = ends.iter().chain([Signal::SIGTTIN, Signal::SIGTTOU]).collect();
+        // With SIGTTIN and SIGTTOU: a terminal that this process lost would stop it in the middle.
+        let all = everything();
+        let mut ends = all;
+        // These end nothing; SIGXFSZ waits already where a write failed because of it.
+        for signal in [Signal::SIGTTIN, Signal::SIGTTOU, Signal::SIGCHLD, Signal::SIGCONT, Signal::SIGXFSZ] {
+            ends.remove(signal);
+        }
         let before = all.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         match SignalFd::with_flags(&ends, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK) {
             Ok(waiting) => Ok(Self { before, waiting }),
@@ -101,20 +112,53 @@ pub fn exit_after(time: Duration, status: u8) -> ! {
     std::process::exit(i32::from(status))
 }
 
-/// Whether this process was started to ignore a signal.
-pub(super) fn is_ignored(signal: Signal) -> bool {
-    is_in(ignored_mask(), signal)
+/// Every signal that can be held back and would do something, real-time ones included, except those that this process was
+/// started to ignore.
+pub(super) fn everything() -> SigSet {
+    let ignored = ignored_mask();
+    let mut all = SigSet::all();
+    for signal in Signal::iterator() {
+        if FAULTS.contains(&signal) || HARMLESS.contains(&signal) || is_in(ignored, signal) {
+            all.remove(signal);
+        }
+    }
+    all
+}
+
+/// The real-time signals, all of them.
+pub(super) fn real_time() -> SigSet {
+    let mut all = SigSet::all();
+    Signal::iterator().for_each(|signal| all.remove(signal));
+    all
+}
+
+/// Whether this thread holds back a real-time signal.
+pub(super) fn holds_back_real_time() -> bool {
+    mask("SigBlk:") >> REAL_TIME != 0
+}
+
+/// Whether this process was started to ignore the signal of this number.
+pub(super) fn is_ignored(number: i32) -> bool {
+    is_number_in(ignored_mask(), number)
 }
 
 /// The signals that this process ignores, bit by bit; none if the kernel does not say.
 fn ignored_mask() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask("SigIgn:")
+}
+
+fn mask(key: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(key));
     line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 fn is_in(mask: u64, signal: Signal) -> bool {
-    u32::try_from(signal as i32 - 1).ok().and_then(|bit| mask.checked_shr(bit)).is_some_and(|rest| rest & 1 == 1)
+    is_number_in(mask, signal as i32)
+}
+
+fn is_number_in(mask: u64, number: i32) -> bool {
+    u32::try_from(number - 1).ok().and_then(|bit| mask.checked_shr(bit)).is_some_and(|rest| rest & 1 == 1)
 }
 
 #[cfg(test)]

@@ -6,12 +6,16 @@ use super::walk;
 use crate::foundation::limits;
 use crate::system::{Fault, Kind};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, fchmod, flock};
+use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, fchmod, flock, openat2};
 use rustix::io::Errno;
+use std::ffi::CString;
 use std::os::fd::AsRawFd as _;
 use std::time::{Duration, Instant};
 
 const WRITABLE: OFlags = walk::FILE.union(OFlags::RDWR).union(OFlags::APPEND);
+
+/// Directories in one another that are removed with what they lie in.
+const TREE_DEPTH: usize = 64;
 
 /// An exclusive lock, released when dropped.
 ///
@@ -118,6 +122,55 @@ pub(super) fn list(directory: BorrowedFd<'_>) -> Result<Vec<String>, Fault> {
     }
     names.sort_unstable();
     Ok(names)
+}
+
+pub(super) fn list_own(directory: BorrowedFd<'_>, beginning: &str) -> Result<Vec<String>, Fault> {
+    let user = rustix::process::geteuid().as_raw();
+    let is_own =
+        |name: &str| walk::look_at(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|facts| facts.owner == user);
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        if name.starts_with(beginning) && is_own(name) && names.len() < limits::DIRECTORY_NAMES {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+pub(super) fn clear(directory: BorrowedFd<'_>, kept: &str) -> Result<(), Fault> {
+    let mut left = limits::DIRECTORY_NAMES;
+    clear_tree(directory, kept.as_bytes(), TREE_DEPTH, &mut left)
+}
+
+/// Names are bytes here: whoever made them chose them.
+fn clear_tree(directory: BorrowedFd<'_>, kept: &[u8], depth: usize, left: &mut usize) -> Result<(), Fault> {
+    let mut names: Vec<CString> = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let name = entry?.file_name().to_owned();
+        if ![b".".as_slice(), b"..", kept].contains(&name.to_bytes()) && names.len() < *left {
+            names.push(name);
+        }
+    }
+    *left -= names.len().min(*left);
+    for name in &names {
+        // A link is removed, never followed; a directory is not removed so.
+        if rustix::fs::unlinkat(directory, name, AtFlags::empty()).is_err() && depth > 0 {
+            let _ = open_wide(directory, name).map(|below| clear_tree(below.as_fd(), b"", depth - 1, left));
+            let _ = rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR);
+        }
+    }
+    Ok(())
+}
+
+/// Opens a directory that is to be emptied, whatever its mode was.
+fn open_wide(parent: BorrowedFd<'_>, name: &CString) -> Result<OwnedFd, Fault> {
+    let entry = openat2(parent, name, walk::ENTRY | OFlags::DIRECTORY, Mode::empty(), walk::BENEATH)?;
+    // A descriptor of this kind has no other way to its mode; it names the directory itself, never a link.
+    rustix::fs::chmod(format!("/proc/self/fd/{}", entry.as_raw_fd()), Mode::RWXU)?;
+    walk::open_resolved(entry.as_fd(), ".", walk::DIRECTORY, Mode::empty(), walk::BENEATH)
 }
 
 pub(super) fn lock(file: BorrowedFd<'_>, wait: Duration) -> Result<Lock, Fault> {
