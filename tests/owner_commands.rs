@@ -26,5 +26,7 @@ mod scene;
 #[path = "owner_commands/screens.rs"]
 mod screens;
 mod support;
+#[path = "owner_commands/taken_back.rs"]
+mod taken_back;
 #[path = "owner_commands/typed.rs"]
 mod typed;

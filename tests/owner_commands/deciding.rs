@@ -14,10 +14,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 const WANTED: [&str; 4] = ["--host", HOST, "--processor", PROCESSOR];
-const REQUIRED: &str = "host_processing_consent_required";
-const INVALID: &str = "host_processing_consent_invalid";
+pub(crate) const REQUIRED: &str = "host_processing_consent_required";
+pub(crate) const INVALID: &str = "host_processing_consent_invalid";
 
-fn asked() -> Scene {
+pub(crate) fn asked() -> Scene {
     let scene = Scene::new();
     scene.attach("ws");
     scene
@@ -30,12 +30,12 @@ fn request(scene: &Scene, workspace: &str, extra: &[&str], keys: &[u8]) -> Seen 
     answer(&scene.scratch, Program::Broker, &arguments, |_| {}, keys)
 }
 
-fn allow(scene: &Scene, workspace: &str, extra: &[&str]) {
+pub(crate) fn allow(scene: &Scene, workspace: &str, extra: &[&str]) {
     let seen = request(scene, workspace, extra, b"y\n");
     assert_eq!((seen.exit, seen.was_asked()), (Exit::Status(0), true), "{}", seen.screen);
 }
 
-fn broker(scene: &Scene, arguments: &[&str]) -> Finished {
+pub(crate) fn broker(scene: &Scene, arguments: &[&str]) -> Finished {
     run(scene.scratch.command(Program::Broker, arguments), None)
 }
 
@@ -46,7 +46,7 @@ fn owner(scene: &Scene, arguments: &[&str]) {
 }
 
 /// A server with the default set.
-fn serve(scene: &Scene, root: &str, more: &[(&str, &str)]) -> Server {
+pub(crate) fn serve(scene: &Scene, root: &str, more: &[(&str, &str)]) -> Server {
     let mut command = scene.server_command(root);
     command.env_remove("KDNA_MCP_HOST_PROCESSING_CONSENT_FILE");
     command.env("KDNA_BROKER_CONSENT_DIR", scene.at("state/consents")).envs(more.iter().copied());
@@ -54,7 +54,7 @@ fn serve(scene: &Scene, root: &str, more: &[(&str, &str)]) -> Server {
 }
 
 /// The status, reason and exit of a check.
-fn check(scene: &Scene, workspace: &str, extra: &[&str]) -> (String, Option<String>, Exit) {
+pub(crate) fn check(scene: &Scene, workspace: &str, extra: &[&str]) -> (String, Option<String>, Exit) {
     let cwd = scene.text(workspace);
     let before = tree(scene.scratch.path());
     let done = broker(scene, &[&["consent", "check"], &WANTED[..], &["--cwd", &cwd], extra].concat());
@@ -65,14 +65,14 @@ fn check(scene: &Scene, workspace: &str, extra: &[&str]) -> (String, Option<Stri
     (text("status").unwrap(), text("reason"), done.exit)
 }
 
-fn stored(scene: &Scene) -> Vec<PathBuf> {
+pub(crate) fn stored(scene: &Scene) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(scene.at("state/consents")) else { return Vec::new() };
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     found.sort();
     found
 }
 
-fn rows(scene: &Scene) -> Vec<String> {
+pub(crate) fn rows(scene: &Scene) -> Vec<String> {
     let text = fs::read_to_string(scene.at("state/journal/journal-000001.jsonl")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
@@ -374,64 +374,6 @@ fn showing_a_consent_makes_the_approved_text_again_and_tells_whether_it_is_still
 }
 
 #[test]
-fn a_copy_of_a_consent_that_was_taken_back_allows_nothing() {
-    let scene = asked();
-    allow(&scene, "ws", &[]);
-    let file = stored(&scene).pop().unwrap();
-    let copy = fs::read(&file).unwrap();
-    let mut server = serve(&scene, "ws", &[]);
-    assert_eq!(load(&mut server, scene.at("ws")), delivered());
-    let revoked = broker(&scene, &["consent", "revoke"]);
-    assert_eq!(revoked.stdout_text(), "Revoked. No load is delivered under it any more.\n");
-    assert_eq!(load(&mut server, scene.at("ws")), Reply::refused(REQUIRED));
-    scene.scratch.file(&file, &copy, 0o600);
-    assert_eq!(load(&mut server, scene.at("ws")), Reply::refused(INVALID));
-    assert_eq!(check(&scene, "ws", &[]).1.as_deref(), Some("consent_taken_back"));
-    assert!(rows(&scene).last().unwrap().contains("\"reason\":\"consent_taken_back\""));
-    let digest = Digest::of(&copy).to_string();
-    let of_events = |event: &str| {
-        let event = format!("\"event\":\"{event}\"");
-        rows(&scene).iter().filter(|row| row.contains(&event) && row.contains(&digest)).count()
-    };
-    assert_eq!((of_events("allowed"), of_events("revoked")), (1, 1), "both are recorded, with the digest");
-    allow(&scene, "ws", &[]);
-    assert_eq!(load(&mut server, scene.at("ws")), delivered(), "a new approval is a new consent");
-}
-
-#[test]
-fn a_consent_that_was_not_private_any_more_is_taken_back_or_replaced_with_all_its_copies() {
-    type End = fn(&Scene, &std::path::Path);
-    type Spoil = fn(&std::path::Path, &std::path::Path);
-    let ends: [(&str, End); 2] = [
-        ("revoked", |scene, file| {
-            let revoked = broker(scene, &["consent", "revoke", "--file", file.to_str().unwrap()]);
-            assert!(revoked.stdout_text().starts_with("Revoked."), "{}", revoked.stderr_text());
-        }),
-        ("replaced", |scene, _| allow(scene, "ws", &["--expires-in", "1h"])),
-    ];
-    let spoilt: [Spoil; 2] = [
-        |file, _| fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap(),
-        |file, beside| fs::hard_link(file, beside).unwrap(),
-    ];
-    for (label, end) in ends {
-        for spoil in spoilt {
-            let scene = asked();
-            allow(&scene, "ws", &[]);
-            let file = stored(&scene).pop().unwrap();
-            let copy = fs::read(&file).unwrap();
-            let mut server = serve(&scene, "ws", &[]);
-            assert_eq!(load(&mut server, scene.at("ws")), delivered(), "the control");
-            spoil(&file, &scene.at("private/beside"));
-            end(&scene, &file);
-            let _ = fs::remove_file(&file);
-            scene.scratch.file(&file, &copy, 0o600);
-            assert_eq!(load(&mut server, scene.at("ws")), Reply::refused(INVALID), "{label}");
-            assert!(rows(&scene).last().unwrap().contains("\"reason\":\"consent_taken_back\""), "{label}");
-        }
-    }
-}
-
-#[test]
 fn a_question_below_a_program_with_the_mark_of_a_session_is_not_asked_whatever_it_is_called() {
     let scene = asked();
     let cwd = scene.text("ws");
@@ -607,18 +549,4 @@ fn a_draft_is_not_waited_for_at_a_terminal() {
         assert_eq!((seen.exit, seen.was_asked()), (Exit::Status(2), false), "{}", seen.screen);
         assert!(seen.screen.starts_with("Error: [host_consent_draft_required] "), "{}", seen.screen);
     }
-}
-
-#[test]
-fn a_consent_that_was_replaced_is_over_and_so_is_a_copy_of_it() {
-    let scene = asked();
-    allow(&scene, "ws", &[]);
-    let file = stored(&scene).pop().unwrap();
-    let old = fs::read(&file).unwrap();
-    allow(&scene, "ws", &["--expires-in", "1h"]);
-    let mut server = serve(&scene, "ws", &[]);
-    assert_eq!(load(&mut server, scene.at("ws")), delivered());
-    scene.scratch.file(&file, &old, 0o600);
-    assert_eq!(load(&mut server, scene.at("ws")), Reply::refused(INVALID));
-    assert!(rows(&scene).last().unwrap().contains("\"reason\":\"consent_taken_back\""));
 }
