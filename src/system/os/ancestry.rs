@@ -28,7 +28,7 @@ pub(super) fn ancestors() -> Result<Vec<Ancestor>, Fault> {
     }
     // Not a process that ended just now, so one that this user may not see: what is above it cannot be told.
     let (mut found, _) = walk()?;
-    let in_session = in_session("self") && found.is_empty();
+    let in_session = is_own_session() && found.is_empty();
     found.push(Ancestor { name: HIDDEN.to_owned(), is_ours: false, command: String::new(), in_session });
     Ok(found)
 }
@@ -47,7 +47,7 @@ fn walk() -> Result<(Vec<Ancestor>, bool), Fault> {
         let Ok((mut ancestor, above)) = ancestor(&id, own).and_then(|ancestor| Ok((ancestor, parent(&id)?))) else {
             return Ok((found, false));
         };
-        ancestor.in_session |= found.is_empty() && in_session("self");
+        ancestor.in_session |= found.is_empty() && is_own_session();
         found.push(ancestor);
         process = above;
     }
@@ -72,6 +72,11 @@ fn in_session(id: &str) -> bool {
     let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
     let value = |variable: &[u8]| variable.strip_prefix(SESSION.as_bytes())?.strip_prefix(b"=").map(<[u8]>::is_empty);
     environment.split(|byte| *byte == 0).any(|variable| value(variable) == Some(false))
+}
+
+/// The same of this process, whose `/proc` entries may be closed to its own user.
+fn is_own_session() -> bool {
+    std::env::var_os(SESSION).is_some_and(|session| !session.is_empty())
 }
 
 /// Which file a process runs; `None` where that may not be looked at (another user's, or one that is not dumpable).
