@@ -4,6 +4,7 @@
 use crate::broker::Settings;
 use crate::launch::SESSION;
 use crate::launch::variables::Variables;
+use crate::system::os::ancestry;
 use std::ffi::OsString;
 
 /// Everything that the process was given.
@@ -26,6 +27,10 @@ impl Environment {
     pub(crate) fn read() -> Self {
         let mut words = std::env::args_os().map(as_text);
         let program = words.next().unwrap_or_default();
+        let in_session = variable(SESSION).is_some_and(|session| !session.is_empty());
+        if in_session {
+            ancestry::note_own_session();
+        }
         Self {
             program,
             arguments: words.collect(),
@@ -42,7 +47,7 @@ impl Environment {
                 state_directory: variable("KDNA_BROKER_STATE_DIR"),
                 home: variable("HOME"),
                 // Below the launcher everything is judged hardened, whatever the command line says.
-                hardened: variable(SESSION).is_some_and(|session| !session.is_empty()),
+                hardened: in_session,
             },
         }
     }

@@ -4,6 +4,7 @@
 use crate::system::{Ancestor, Fault, SESSION};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Processes above a process; a longer line is not believed.
 const LIMIT: usize = 1024;
@@ -28,7 +29,7 @@ pub(super) fn ancestors() -> Result<Vec<Ancestor>, Fault> {
     }
     // Not a process that ended just now, so one that this user may not see: what is above it cannot be told.
     let (mut found, _) = walk()?;
-    let in_session = is_own_session() && found.is_empty();
+    let in_session = OWN_SESSION.load(Ordering::Relaxed) && found.is_empty();
     found.push(Ancestor { name: HIDDEN.to_owned(), is_ours: false, command: String::new(), in_session });
     Ok(found)
 }
@@ -47,7 +48,7 @@ fn walk() -> Result<(Vec<Ancestor>, bool), Fault> {
         let Ok((mut ancestor, above)) = ancestor(&id, own).and_then(|ancestor| Ok((ancestor, parent(&id)?))) else {
             return Ok((found, false));
         };
-        ancestor.in_session |= found.is_empty() && is_own_session();
+        ancestor.in_session |= found.is_empty() && OWN_SESSION.load(Ordering::Relaxed);
         found.push(ancestor);
         process = above;
     }
@@ -74,9 +75,12 @@ fn in_session(id: &str) -> bool {
     environment.split(|byte| *byte == 0).any(|variable| value(variable) == Some(false))
 }
 
-/// The same of this process, whose `/proc` entries may be closed to its own user.
-fn is_own_session() -> bool {
-    std::env::var_os(SESSION).is_some_and(|session| !session.is_empty())
+static OWN_SESSION: AtomicBool = AtomicBool::new(false);
+
+/// Says that this process has that mark itself. Its own `/proc` entries may be closed to its user, so who read its
+/// variables says so once, at the start.
+pub fn note_own_session() {
+    OWN_SESSION.store(true, Ordering::Relaxed);
 }
 
 /// Which file a process runs; `None` where that may not be looked at (another user's, or one that is not dumpable).

@@ -3,7 +3,7 @@
 //! [`OsSystem`] implements [`Observe`] and [`System`]; the pieces live in one file each. Nothing here decides whether
 //! something is allowed, keeps a path for later, or falls back to a weaker call when a strong one is missing.
 
-mod ancestry;
+pub mod ancestry;
 mod child;
 pub mod confine;
 pub mod external;
