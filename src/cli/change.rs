@@ -102,7 +102,8 @@ fn remove<S: System>(
     Ok(Outcome { errors, ..Outcome::document(&removed(&located.display, &entry, kept)).shown_as(done) })
 }
 
-fn document<S: System>(operation: &str, located: &Located<S>, entry: &Value) -> Outcome {
+/// What a command that changed one entry prints.
+pub(crate) fn document<S: System>(operation: &str, located: &Located<S>, entry: &Value) -> Outcome {
     Outcome::document(&Value::object([
         ("operation", Value::from(operation)),
         ("workspace_root", Value::from(located.display.as_str())),

@@ -6,7 +6,7 @@ use crate::broker::stored;
 use crate::capability::workspace;
 use crate::cli::approve::{self, Approval, refused};
 use crate::cli::attach::located;
-use crate::cli::change::find;
+use crate::cli::change::{self, find};
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
@@ -15,7 +15,6 @@ use crate::foundation::digest::Digest;
 use crate::foundation::load_plan::LoadPlan;
 use crate::foundation::record::{ApprovalSource, Attachment};
 use crate::foundation::refusal::{Reason, Refusal};
-use crate::foundation::value::Value;
 use crate::runtime::attachments::{self, AttachmentPolicy, Former, Switch, SwitchRequest};
 use crate::system::System;
 
@@ -78,14 +77,9 @@ pub(crate) fn run<S: System>(system: &S, environment: &Environment, words: &[Str
     }
     let now = approve::read_source(system, file)?.0;
     let entry = attachments::switch(system, &located, &switch, &now)?;
-    let document = Value::object([
-        ("operation", Value::from("switch")),
-        ("workspace_root", Value::from(located.display.as_str())),
-        ("attachment", entry.clone()),
-    ]);
     let errors = remembered::approved(system, environment, &located.root, Some(attachment.entry()), &entry);
     let done = people::changed("Switched", &entry, arguments.value("--cwd"));
-    Ok(Outcome { errors, ..Outcome::document(&document).shown_as(done) })
+    Ok(Outcome { errors, ..change::document("switch", &located, &entry).shown_as(done) })
 }
 
 /// Standard input, if the policy comes from there; exactly one source must be given.
