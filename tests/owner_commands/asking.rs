@@ -395,3 +395,40 @@ fn a_change_while_the_person_reads_is_no_consent() {
         assert!(!scene.at("state/consent").exists(), "{label}");
     }
 }
+
+/// Puts a command into a PID namespace of its own, as a container is; `setsid` may give it a terminal from outside.
+fn in_container(scene: &Scene, command: &Command, setsid: &str, proc: &str) -> Command {
+    let script = format!("exec {setsid} unshare --user --map-root-user --pid --fork {proc} \"$0\" \"$@\"");
+    scene.in_shell(command, &script)
+}
+
+#[test]
+fn in_a_container_a_question_is_asked_or_refused_as_anywhere() {
+    let scene = asked();
+    let cwd = scene.text("ws");
+    let alone = scene.scratch.command(Program::Broker, [&REQUEST, &["--cwd", &cwd][..]].concat());
+    let refused = "Error: [host_consent_confirmation_unavailable] ";
+    for proc in ["", "--mount-proc"] {
+        let control = in_container(&scene, &Command::new("true"), "", proc);
+        if run(control, None).exit != Exit::Status(0) {
+            println!("skipped: no PID namespace of one's own here");
+            continue;
+        }
+        // Its session and its process group stand outside and have no number there.
+        let done = run(in_container(&scene, &alone, "", proc), None);
+        assert_eq!(done.exit, Exit::Status(11), "{}", done.stderr_text());
+        assert!(done.stderr_text().starts_with(refused), "{}", done.stderr_text());
+        // On a terminal from outside nobody can tell whether it is the one in front.
+        let outside = in_container(&scene, &alone, "setsid --ctty --wait", proc);
+        let mut person = Person::start(outside, b"", None);
+        assert!(!person.is_asked());
+        let seen = person.finish();
+        assert_eq!(seen.exit, Exit::Status(11), "{}", seen.screen);
+        assert!(seen.screen.starts_with(refused), "{}", seen.screen);
+        assert!(!scene.at(STORED).exists(), "and nothing was allowed");
+        // On a terminal of its own a yes is a yes.
+        let seen = request(&scene, &[], |command| *command = in_container(&scene, command, "", proc), b"y\n");
+        assert_eq!((seen.exit, seen.was_asked()), (Exit::Status(0), true), "{}", seen.screen);
+        fs::remove_file(scene.at(STORED)).unwrap();
+    }
+}

@@ -174,8 +174,8 @@ impl System for OsSystem {
         ancestry::ancestors()
     }
     fn session(&self) -> u32 {
-        let session = rustix::process::getsid(None).map(|session| session.as_raw_nonzero().get());
-        session.ok().and_then(|session| u32::try_from(session).ok()).unwrap_or(0)
+        // Where the session was begun outside of this PID namespace it has the number 0, for which rustix has no value.
+        nix::unistd::getsid(None).ok().and_then(|session| u32::try_from(session.as_raw()).ok()).unwrap_or(0)
     }
     fn random(&self, buffer: &mut [u8]) -> Result<(), Fault> {
         let mut filled = 0;

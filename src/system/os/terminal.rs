@@ -11,7 +11,6 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::getpgrp;
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
     tcgetpgrp, tcgetwinsize, tcsetattr,
@@ -133,7 +132,8 @@ impl Asking {
     pub(super) fn begin(echo: Echo) -> Result<Self, NoTerminal> {
         let device = open().map_err(|_| NoTerminal)?;
         // A background process would be stopped by its first read or change of settings.
-        if tcgetpgrp(&device).map_err(|_| NoTerminal)? != getpgrp() {
+        // nix, since a group from outside of this PID namespace is 0: it is refused, as two zeros may be two groups.
+        if tcgetpgrp(&device).map_err(|_| NoTerminal)?.as_raw_pid() != nix::unistd::getpgrp().as_raw() {
             return Err(NoTerminal);
         }
         let before = tcgetattr(&device).map_err(|_| NoTerminal)?;
