@@ -17,8 +17,8 @@ use kdna_broker::delegate::contract::Request;
 use kdna_broker::foundation::digest::Digest;
 use kdna_broker::foundation::json::write;
 use kdna_broker::foundation::refusal::{Code, Reason, Refusal, Stage};
-use kdna_broker::system::Cancel;
 use kdna_broker::system::sim::{Call, CallEvent, HookAction, SimSystem, World};
+use kdna_broker::system::{Cancel, Fault};
 use std::sync::{Arc, Mutex};
 use support::{CONSENT_PATH, RECORD_PATH, ROOT, TASK, consent_for, delivered, script, settings, system};
 
@@ -347,6 +347,7 @@ fn nothing_of_a_password_file_is_opened_before_consent_is_valid() {
         assert_eq!(ran.outcome.unwrap_err().code(), Code::HostProcessingConsentInvalid, "{why}");
         assert_eq!(system.opens(FILE), 0, "{why}");
         assert_eq!(system.calls(Call::Run), 1, "{why}: resolved, not planned");
+        assert_eq!(system.calls(Call::StandBy), 0, "{why}: nor is anything started for what was not allowed");
     }
 }
 
@@ -379,4 +380,22 @@ fn a_resolution_defers_the_password_and_touches_no_file() {
     assert_eq!(document["decision"], "load", "{text}");
     assert!(!text.contains("\"satisfied\""), "{text}");
     assert_eq!(touched(&system), []);
+}
+
+#[test]
+fn a_load_for_which_no_process_stands_by_starts_its_own() {
+    let system = locked();
+    system.set_hook(|_, event| match event.call {
+        Call::StandBy => HookAction::Fail(Fault::Io(11)),
+        _ => HookAction::Proceed,
+    });
+    assert!(delivered(&load(&system).outcome));
+    assert_eq!((system.calls(Call::StandBy), system.calls(Call::Run)), (1, 3));
+    // The control: one that stands by takes the place of the third, and is asked for once the consent was judged.
+    let system = locked();
+    assert!(delivered(&load(&system).outcome));
+    let order: Vec<Call> = system.log().into_iter().map(|event| event.call).collect();
+    let places = |call| order.iter().enumerate().filter(|(_, made)| **made == call).map(|(at, _)| at).collect();
+    let (standing, ran): (Vec<usize>, Vec<usize>) = (places(Call::StandBy), places(Call::Run));
+    assert!(standing.len() == 1 && ran.len() == 3 && ran[0] < standing[0] && standing[0] < ran[1]);
 }

@@ -351,7 +351,9 @@ fn start_faults(name: &str, folder: &str, tokens: &[String]) -> Vec<String> {
     let runs = tokens.windows(3).any(|window| {
         let receiver = window[0].to_lowercase();
         let is_system = receiver.ends_with("system") || receiver == "s";
-        is_system && [".", "::"].contains(&window[1].as_str()) && window[2] == "run"
+        is_system
+            && [".", "::"].contains(&window[1].as_str())
+            && ["run", "stand_by", "run_standby"].contains(&window[2].as_str())
     });
     let starters = paths(tokens).into_iter().filter(|path| {
         let system = path.iter().position(|segment| segment == "system");
@@ -460,6 +462,7 @@ fn every_rule_bites() {
         // processes
         ("broker/a.rs", "fn f(system: &S) { system.run(&order); }"),
         ("broker/a.rs", "fn f() { System::run(&self.system, &order); }"),
+        ("broker/a.rs", "fn f(system: &S) { let process = system.stand_by()?; }"),
         ("broker/a.rs", "use crate::system::ChildOrder;"),
         ("cli/a.rs", "use crate::system::os::process::start;"),
         // a hidden one after things that could confuse a reader

@@ -145,6 +145,7 @@ fn every_call<S: System>(system: &S) {
     let _ = (system.list(&root), system.ask("Allow?"), system.random(&mut [0; 4]));
     let _ = (system.window(), system.ancestors());
     let cancel = Cancel::new();
+    let _ = system.stand_by();
     let _ = system.run(&ChildOrder {
         program: Program::Embedded,
         directory: Some(&root),

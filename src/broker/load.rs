@@ -10,6 +10,7 @@ use crate::capability::workspace::{self, RecordBytes};
 use crate::consent::binding::{ConsentLease, Coordinates};
 use crate::consent::document::Consent;
 use crate::consent::managed::Managed;
+use crate::delegate::child::LoadOrder;
 use crate::delegate::contract::ResolveRequest;
 use crate::foundation::capsule::Capsule;
 use crate::foundation::digest::Digest;
@@ -57,6 +58,7 @@ pub struct Load<'a, S: System> {
     consent: Option<Consent>,
     pub(super) lease: Option<ConsentLease>,
     snapshot: Option<SealedSnapshot<S>>,
+    standby: Option<S::Standby>,
     plan: Option<LoadPlan>,
     receipt: Option<Reservation>,
     secret: Option<Secret>,
@@ -89,6 +91,7 @@ impl<'a, S: System> Load<'a, S> {
             consent: None,
             lease: None,
             snapshot: None,
+            standby: None,
             plan: None,
             receipt: None,
             secret: None,
@@ -324,6 +327,8 @@ fn is_own_snapshot<S: System>(broker: &Broker<S>, found: &FoundRecord<S>, snapsh
 }
 
 pub(super) fn plan<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Step {
+    // Only now, after the consent was judged: nobody's call starts more than what it may have.
+    load.standby = broker.delegate.stand_by(&broker.system);
     let snapshot = proved(load.snapshot.as_ref())?;
     let reply = broker.delegate.plan(&broker.system, &load.found()?.place.directory, snapshot, load.cancel)?;
     load.plan = Some(reply.value);
@@ -356,13 +361,12 @@ pub(super) fn authorization<S: System>(broker: &Broker<S>, load: &mut Load<'_, S
 }
 
 pub(super) fn load<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Step {
-    let secret = load.secret.take();
+    let (secret, standby) = (load.secret.take(), load.standby.take());
     let reply = broker.delegate.load(
         &broker.system,
         &load.found()?.place.directory,
         proved(load.snapshot.as_ref())?,
-        load.profile.as_str(),
-        secret.as_ref(),
+        LoadOrder { profile: load.profile.as_str(), password: secret.as_ref(), standby },
         load.cancel,
     )?;
     let secret_locked = secret.as_ref().map(Secret::is_locked);

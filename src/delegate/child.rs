@@ -40,6 +40,16 @@ pub struct Delegate<S: System> {
     witness: Option<Witness>,
 }
 
+/// What a load asks for.
+pub struct LoadOrder<'a, S: System> {
+    /// The profile's name.
+    pub profile: &'a str,
+    /// The password, where the asset asks for one.
+    pub password: Option<&'a Secret>,
+    /// The process that stands by for it, if one does.
+    pub standby: Option<S::Standby>,
+}
+
 /// A validated reply and how strongly the process was confined.
 pub struct Reply<T> {
     /// The validated document.
@@ -70,10 +80,18 @@ impl<S: System> Delegate<S> {
         Self { witness: Some(witness), ..self }
     }
 
+    /// Starts the process of a load while other work goes on: its start is most of what a load costs. It is given nothing
+    /// before [`Delegate::load`]. `None` where the runtime is started with what it needs, or none could be started now:
+    /// then the load starts its own, and says what is wrong.
+    pub fn stand_by(&self, system: &S) -> Option<S::Standby> {
+        matches!((self.shape, &self.pinned), (Shape::Sealed, None)).then(|| system.stand_by().ok()).flatten()
+    }
+
     /// Starts one process that is given nothing, only to see how far its sandbox gets.
     pub fn probe(&self, system: &S) -> Result<Enforcement, ChildFault> {
         let call = Call { request: Request::Inspect(Switches::NONE), directory: None, sealed: None, input: b"" };
-        start(system, &call, Program::Embedded, &call.request.write(), &Cancel::new()).map(|report| report.enforcement)
+        start(system, &call, Program::Embedded, &call.request.write(), None, &Cancel::new())
+            .map(|report| report.enforcement)
     }
 
     /// Where the pins of an external runtime were read.
@@ -98,7 +116,7 @@ impl<S: System> Delegate<S> {
     ) -> Result<Reply<Resolution>, Refusal> {
         let deferred = request.defer_password;
         let call = Call { request: Request::Resolve(request), directory: Some(directory), sealed: None, input: task };
-        let report = self.run(system, &call, cancel, Stage::Resolve)?;
+        let report = self.run(system, &call, None, cancel, Stage::Resolve)?;
         if report.exit != 0 {
             return Err(Reason::TaskRefused.into());
         }
@@ -117,7 +135,8 @@ impl<S: System> Delegate<S> {
         let source_path = Some(snapshot.path().as_str().to_owned());
         let bound = matches!(self.shape, Shape::PathBound).then(|| snapshot.path().clone());
         let request = Request::PlanLoad(PlanRequest { source_path, snapshot: bound, ..PlanRequest::default() });
-        let report = self.run(system, &self.asset_call(request, workspace, snapshot, b""), cancel, Stage::Plan)?;
+        let report =
+            self.run(system, &self.asset_call(request, workspace, snapshot, b""), None, cancel, Stage::Plan)?;
         if !matches!(report.exit, 0 | 1 | 3) {
             return Err(Refusal::new(Reason::RuntimeRefused).at(Stage::Plan));
         }
@@ -136,10 +155,10 @@ impl<S: System> Delegate<S> {
         system: &S,
         workspace: &S::Directory,
         snapshot: &SealedSnapshot<S>,
-        profile: &str,
-        password: Option<&Secret>,
+        order: LoadOrder<'_, S>,
         cancel: &Cancel,
     ) -> Result<Reply<Capsule>, Refusal> {
+        let LoadOrder { profile, password, standby } = order;
         let request = Request::Load(LoadRequest {
             profile: profile.to_owned(),
             password: password.is_some(),
@@ -149,7 +168,8 @@ impl<S: System> Delegate<S> {
             switches: Switches::NONE,
         });
         let input = password.map_or(&b""[..], Secret::expose);
-        let report = self.run(system, &self.asset_call(request, workspace, snapshot, input), cancel, Stage::Load)?;
+        let call = self.asset_call(request, workspace, snapshot, input);
+        let report = self.run(system, &call, standby, cancel, Stage::Load)?;
         if report.exit != 0 {
             return Err(if password.is_some() { Reason::PasswordRejected } else { Reason::RuntimeRefused }.into());
         }
@@ -166,7 +186,7 @@ impl<S: System> Delegate<S> {
         input: &[u8],
         cancel: &Cancel,
     ) -> Result<ChildReport, Refusal> {
-        self.run(system, &Call { request, directory: None, sealed: Some(sealed), input }, cancel, Stage::Load)
+        self.run(system, &Call { request, directory: None, sealed: Some(sealed), input }, None, cancel, Stage::Load)
     }
 
     fn asset_call<'a>(
@@ -182,14 +202,21 @@ impl<S: System> Delegate<S> {
         }
     }
 
-    fn run(&self, system: &S, call: &Call<'_, S>, cancel: &Cancel, stage: Stage) -> Result<ChildReport, Refusal> {
+    fn run(
+        &self,
+        system: &S,
+        call: &Call<'_, S>,
+        standby: Option<S::Standby>,
+        cancel: &Cancel,
+        stage: Stage,
+    ) -> Result<ChildReport, Refusal> {
         let Some(pinned) = &self.pinned else {
-            let result = start(system, call, Program::Embedded, &call.request.write(), cancel);
+            let result = start(system, call, Program::Embedded, &call.request.write(), standby, cancel);
             return self.judge(stage, result);
         };
         let held = pinned.current(system).map_err(|refusal| refusal.at(stage))?;
         let words = external::command_line(pinned.pins(), &call.request).ok_or(Reason::RequestNotPublic)?;
-        let result = start(system, call, Program::External(held.external()), &words, cancel);
+        let result = start(system, call, Program::External(held.external()), &words, None, cancel);
         let report = self.judge(stage, result);
         // It reads its files by path while it runs: what it says counts only if they are still the pinned ones.
         pinned.current(system).map_err(|refusal| refusal.at(stage))?;
@@ -209,6 +236,7 @@ fn start<S: System>(
     call: &Call<'_, S>,
     program: Program<'_, S::File, S::Directory>,
     request: &[u8],
+    standby: Option<S::Standby>,
     cancel: &Cancel,
 ) -> Result<ChildReport, ChildFault> {
     let order = ChildOrder {
@@ -221,7 +249,10 @@ fn start<S: System>(
         output_limit: limits::RUNTIME_OUTPUT_BYTES,
         cancel,
     };
-    system.run(&order)
+    match standby {
+        Some(process) => system.run_standby(process, &order),
+        None => system.run(&order),
+    }
 }
 
 struct Call<'a, S: System> {

@@ -6,6 +6,7 @@ use crate::capability::secret::Secret;
 use crate::capability::snapshot::{self, SealedSnapshot};
 use crate::capability::workspace::{self, Located};
 use crate::delegate::Delegate;
+use crate::delegate::child::LoadOrder;
 use crate::foundation::path::RelativePath;
 use crate::foundation::record::{AssetReference, Record};
 use crate::foundation::refusal::{Reason, Refusal};
@@ -47,7 +48,8 @@ impl<S: System> Protected<S> {
     pub fn opens(&self, system: &S, delegate: &Delegate<S>, password: &Secret) -> Result<bool, Refusal> {
         let path = snapshot::place(&self.asset).ok_or(Reason::Internal)?;
         let sealed = SealedSnapshot::seal(system, &self.workspace.directory, &path, self.asset.digest)?;
-        let loaded = delegate.load(system, &self.workspace.directory, &sealed, TRIED, Some(password), &Cancel::new());
+        let order = LoadOrder { profile: TRIED, password: Some(password), standby: None };
+        let loaded = delegate.load(system, &self.workspace.directory, &sealed, order, &Cancel::new());
         match loaded {
             Ok(_) => Ok(true),
             Err(refusal) if refusal.reason() == Reason::PasswordRejected => Ok(false),

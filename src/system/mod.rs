@@ -169,6 +169,9 @@ pub trait System: Observe {
     type Sealed: Send + Sync;
     /// An advisory lock, released when dropped.
     type Lock: Send;
+    /// A runtime process that was started ahead and has been given nothing; ended and reaped when dropped. It belongs to
+    /// the thread that started it.
+    type Standby;
 
     /// Creates a directory in a held one with exactly this mode, whatever the umask. [`Fault::Exists`] if there.
     fn make_directory(&self, parent: &Self::Directory, name: &str, mode: u32) -> Result<(), Fault>;
@@ -227,6 +230,14 @@ pub trait System: Observe {
     fn seal_bytes(&self, bytes: &[u8]) -> Result<Self::Sealed, Fault>;
     /// Runs one delegated runtime process to its end. Always reaps it.
     fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault>
+    where
+        Self: Sized;
+    /// Starts an embedded runtime process ahead of its order. It confines itself and waits: nothing is sent to it before
+    /// [`System::run_standby`], which is also where a failure to confine itself is reported.
+    fn stand_by(&self) -> Result<Self::Standby, Fault>;
+    /// As [`System::run`], by a process that stands by. Only for an order to the embedded runtime without a directory;
+    /// for any other the process is ended unused, and the order fails as one that could not be started.
+    fn run_standby(&self, process: Self::Standby, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault>
     where
         Self: Sized;
 

@@ -31,6 +31,8 @@ pub(crate) fn checks() -> Vec<Check> {
         check("refuses_more_than_the_wire_carries", refuses_long),
         check("leaves_no_process_and_no_descriptor", leaves_nothing),
         check("ends_it_when_the_broker_is_killed", dies_with_broker),
+        check("gives_one_that_stands_by_nothing_before_its_order", standby_waits),
+        check("ends_one_that_stands_by_unused", standby_ends),
     ]
 }
 
@@ -210,13 +212,55 @@ fn dies_with_broker() {
     })
     .unwrap();
     let broker_id = broker.id().to_string();
-    let worker = wait_for(|| children_of(&broker_id).into_iter().find(|child| status(child).contains("Seccomp:\t2")));
+    // One that works, and one that stands by.
+    let confined = |child: &String| status(child).contains("Seccomp:\t2");
+    let workers = wait_for(|| {
+        let found: Vec<_> = children_of(&broker_id).into_iter().filter(confined).collect();
+        (found.len() == 2).then_some(found)
+    });
     broker.kill().unwrap();
     broker.wait().unwrap();
-    wait_for(|| status(&worker).lines().all(|line| !line.starts_with("State:") || line.contains('Z')).then_some(()));
+    for worker in workers {
+        let gone = || status(&worker).lines().all(|line| !line.starts_with("State:") || line.contains('Z'));
+        wait_for(|| gone().then_some(()));
+    }
 }
 
-/// A broker that waits for a worker that hangs.
+fn standby_waits() {
+    let stage = Stage::new();
+    let process = OsSystem::new().stand_by().unwrap();
+    let child = wait_for_child(|status| status.contains("Seccomp:\t2"));
+    // It has nothing to read and nothing to open: it sleeps until its order comes, which may be long after.
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(status(&child).contains("State:\tS"), "{}", status(&child));
+    let report = stage.run_by("", |order| order.directory = None, |order| OsSystem::new().run_standby(process, order));
+    let report = report.unwrap();
+    assert!(report.exit == 0 && report.output.ends_with(b"|the input"));
+    assert_eq!((report.enforcement.seccomp, children()), (true, Vec::<String>::new()), "as confined as any, and gone");
+}
+
+fn standby_ends() {
+    let stage = Stage::new();
+    let descriptors = || fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = descriptors();
+    quick(|| drop(OsSystem::new().stand_by().unwrap()));
+    assert_eq!((descriptors(), children()), (before, Vec::new()));
+    // It cannot be given a directory any more, so it is not used for an order with one.
+    let process = OsSystem::new().stand_by().unwrap();
+    let refused = stage.run_by("confined 0 echo", |_| {}, |order| OsSystem::new().run_standby(process, order));
+    assert_eq!(refused.unwrap_err(), ChildFault::NotStarted(Fault::WrongKind));
+    // Nor for one that was cancelled before.
+    let process = OsSystem::new().stand_by().unwrap();
+    let cancel = Cancel::new();
+    cancel.set();
+    let change = |order: &mut ChildOrder<'_, OsSystem>| order.directory = None;
+    let cancelled = stage
+        .run_by("", change, |order| OsSystem::new().run_standby(process, &ChildOrder { cancel: &cancel, ..*order }));
+    assert_eq!(cancelled.unwrap_err(), ChildFault::Cancelled);
+    assert_eq!((descriptors(), children()), (before, Vec::new()));
+}
+
+/// A broker that waits for a worker that hangs, while another stands by.
 pub(crate) fn middleman(directory: &str) -> ExitCode {
     let system = OsSystem::new();
     let directory = system.open_directory(&AbsolutePath::parse(directory).unwrap()).unwrap();
@@ -231,7 +275,9 @@ pub(crate) fn middleman(directory: &str) -> ExitCode {
         output_limit: 10,
         cancel: &cancel,
     };
+    let standby = system.stand_by();
     drop(system.run(&order));
+    drop(standby);
     ExitCode::SUCCESS
 }
 

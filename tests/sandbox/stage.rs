@@ -82,6 +82,16 @@ impl Stage {
         script: &str,
         change: impl FnOnce(&mut ChildOrder<'a, OsSystem>),
     ) -> Result<ChildReport, ChildFault> {
+        self.run_by(script, change, |order| OsSystem::new().run(order))
+    }
+
+    /// As [`Stage::run_with`], by whoever takes the order.
+    pub(crate) fn run_by<'a>(
+        &'a self,
+        script: &str,
+        change: impl FnOnce(&mut ChildOrder<'a, OsSystem>),
+        run: impl FnOnce(&ChildOrder<'a, OsSystem>) -> Result<ChildReport, ChildFault>,
+    ) -> Result<ChildReport, ChildFault> {
         fs::write(self.path("inside/script"), script).unwrap();
         let mut order = ChildOrder {
             program: Program::Embedded,
@@ -94,7 +104,7 @@ impl Stage {
             cancel: &self.cancel,
         };
         change(&mut order);
-        OsSystem::new().run(&order)
+        run(&order)
     }
 
     /// The text that one script answers.

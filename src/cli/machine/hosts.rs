@@ -9,6 +9,7 @@ use crate::capability::workspace::{self, Located, read_beneath};
 use crate::cli::broker;
 use crate::cli::environment::Environment;
 use crate::delegate::Delegate;
+use crate::delegate::child::LoadOrder;
 use crate::foundation::json::write;
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::record::{Attachment, Record};
@@ -233,6 +234,7 @@ fn result_of(
     let plan = stored::verify_with(&system, delegate, located, &attachment.asset).ok()?;
     let path = snapshot::place(&attachment.asset).filter(|_| plan.can_load_now())?;
     let sealed = SealedSnapshot::seal(&system, &located.directory, &path, attachment.asset.digest).ok()?;
-    let loaded = delegate.load(&system, &located.directory, &sealed, "compact", None, &Cancel::new()).ok()?;
+    let order = LoadOrder { profile: "compact", password: None, standby: None };
+    let loaded = delegate.load(&system, &located.directory, &sealed, order, &Cancel::new()).ok()?;
     Some(write::compact(loaded.value.document()).ok()?.chars().count())
 }

@@ -37,6 +37,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use process::Standby;
 pub use rustix::fd::OwnedFd as Inherited;
 pub use seal::Sealed;
 pub use store::Lock;
@@ -98,6 +99,7 @@ impl AsFd for File {
 impl System for OsSystem {
     type Sealed = Sealed;
     type Lock = Lock;
+    type Standby = Standby;
 
     fn make_directory(&self, parent: &Directory, name: &str, mode: u32) -> Result<(), Fault> {
         store::make_directory(parent.as_fd(), name, mode)
@@ -159,6 +161,12 @@ impl System for OsSystem {
     }
     fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
         process::run(order)
+    }
+    fn stand_by(&self) -> Result<Standby, Fault> {
+        process::stand_by()
+    }
+    fn run_standby(&self, process: Standby, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
+        process::run_standby(process, order)
     }
 
     fn ask(&self, question: &str) -> Result<String, NoTerminal> {

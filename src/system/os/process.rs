@@ -5,13 +5,13 @@
 //! firmly as a descriptor opened at start (neither is a path that is looked up again, both survive renaming and removal)
 //! and needs no number kept free of close-on-exec.
 
-use super::OsSystem;
 use super::child::OwnedChild;
 use super::wire::{Dialogue, Errors, Output, send_programs};
+use super::{Directory, File, OsSystem};
 use crate::foundation::limits;
 use crate::system::{ChildFault, ChildOrder, ChildReport, Enforcement, Fault, PinKind, Program};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd as _, AsRawFd as _};
+use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -23,7 +23,34 @@ use std::time::{Duration, Instant};
 /// How often a cancellation is looked for.
 const TICK: Duration = Duration::from_millis(20);
 
+/// A started process and the broker's ends of its wire. On every way out it is ended and reaped as it goes out of scope.
+/// It is owned by one thread, because its parent-death signal is bound to that thread.
+pub struct Standby {
+    child: OwnedChild,
+    socket: OwnedFd,
+    output: OwnedFd,
+    errors: OwnedFd,
+}
+
 pub(super) fn run(order: &ChildOrder<'_, OsSystem>) -> Result<ChildReport, ChildFault> {
+    run_by(order, || start(order.program, order.directory))
+}
+
+/// An embedded process that is given nothing yet, and no directory.
+pub(super) fn stand_by() -> Result<Standby, Fault> {
+    start(Program::Embedded, None)
+}
+
+/// The time of the order begins now: how long the process has waited does not count.
+pub(super) fn run_standby(process: Standby, order: &ChildOrder<'_, OsSystem>) -> Result<ChildReport, ChildFault> {
+    let fits = matches!(order.program, Program::Embedded) && order.directory.is_none();
+    run_by(order, || if fits { Ok(process) } else { Err(Fault::WrongKind) })
+}
+
+fn run_by(
+    order: &ChildOrder<'_, OsSystem>,
+    process: impl FnOnce() -> Result<Standby, Fault>,
+) -> Result<ChildReport, ChildFault> {
     let deadline = Instant::now() + order.deadline;
     if order.request.len() > limits::RUNTIME_REQUEST_BYTES || order.input.len() > limits::RUNTIME_INPUT_BYTES {
         return Err(ChildFault::NotStarted(Fault::TooLarge));
@@ -31,9 +58,13 @@ pub(super) fn run(order: &ChildOrder<'_, OsSystem>) -> Result<ChildReport, Child
     if order.cancel.is_set() {
         return Err(ChildFault::Cancelled);
     }
-    // On every error below the child is ended and reaped as it goes out of scope. It is owned by this thread, because
-    // its parent-death signal is bound to this thread.
-    let (child, mut exchange) = start(order).map_err(ChildFault::NotStarted)?;
+    let Standby { child, socket, output, errors } = process().map_err(ChildFault::NotStarted)?;
+    let mut exchange = Exchange {
+        dialogue: Dialogue::new(socket, order),
+        output: Output::new(output, order.output_limit),
+        errors: Errors::new(errors),
+        pin: order.program.pin(),
+    };
     while !exchange.wait(&child, deadline)? {
         if order.cancel.is_set() {
             return Err(ChildFault::Cancelled);
@@ -46,27 +77,21 @@ pub(super) fn run(order: &ChildOrder<'_, OsSystem>) -> Result<ChildReport, Child
     exchange.report(status, order.sealed.is_some())
 }
 
-fn start<'a>(order: &'a ChildOrder<'_, OsSystem>) -> Result<(OwnedChild, Exchange<'a>), Fault> {
+fn start(program: Program<'_, File, Directory>, directory: Option<&Directory>) -> Result<Standby, Fault> {
     let (socket, child_socket) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     let (output, child_output) = pipe_with(PipeFlags::CLOEXEC)?;
     let (errors, child_errors) = pipe_with(PipeFlags::CLOEXEC)?;
     for end in [&socket, &output, &errors] {
         fcntl_setfl(end, OFlags::NONBLOCK)?;
     }
-    let flag = match order.program {
+    let flag = match program {
         Program::Embedded => "--runtime-worker",
         Program::External(external) => {
             send_programs(&socket, external)?;
             "--external-shim"
         }
     };
-    let exchange = Exchange {
-        dialogue: Dialogue::new(socket, order),
-        output: Output::new(output, order.output_limit),
-        errors: Errors::new(errors),
-        pin: order.program.pin(),
-    };
-    let here = order.directory.map(|directory| format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd()));
+    let here = directory.map(|directory| format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd()));
     let child = Command::new("/proc/self/exe")
         .arg0("kdna-broker")
         .arg(flag)
@@ -76,7 +101,7 @@ fn start<'a>(order: &'a ChildOrder<'_, OsSystem>) -> Result<(OwnedChild, Exchang
         .stdout(Stdio::from(child_output))
         .stderr(Stdio::from(child_errors))
         .spawn()?;
-    Ok((OwnedChild::new(child)?, exchange))
+    Ok(Standby { child: OwnedChild::new(child)?, socket, output, errors })
 }
 
 struct Exchange<'a> {

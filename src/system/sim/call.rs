@@ -53,6 +53,7 @@ calls! {
     Lock "lock",
     Seal "seal",
     Run "run",
+    StandBy "stand_by",
     Ask "ask",
     Window "window",
     Ancestors "ancestors",
@@ -98,8 +99,8 @@ impl Call {
     /// Whether a sandboxed runtime process could do it: open and read beneath what it was given, ask for facts (Landlock
     /// does not govern those), clocks and random bytes. No write, no process, no terminal, no password database.
     pub const fn works_in_child(self) -> bool {
-        use Call::{AccountHome, Ask, Lock, Run, Seal};
-        !self.changes() && !matches!(self, AccountHome | Lock | Seal | Run | Ask)
+        use Call::{AccountHome, Ask, Lock, Run, Seal, StandBy};
+        !self.changes() && !matches!(self, AccountHome | Lock | Seal | Run | StandBy | Ask)
     }
 }
 

@@ -21,6 +21,7 @@ const BUSY: Fault = Fault::Io(16);
 impl System for SimSystem {
     type Sealed = SimSealed;
     type Lock = SimLock;
+    type Standby = ();
 
     fn make_directory(&self, parent: &SimDirectory, name: &str, mode: u32) -> Result<(), Fault> {
         let mut world = self.enter(Call::MakeDirectory, labelled(parent, name))?;
@@ -205,6 +206,12 @@ impl System for SimSystem {
         }
         drop(world);
         child::run(self, &SimOrder::of(order))
+    }
+    fn stand_by(&self) -> Result<(), Fault> {
+        self.enter(Call::StandBy, String::new()).map(drop)
+    }
+    fn run_standby(&self, (): (), order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
+        self.run(order)
     }
 
     fn ask(&self, question: &str) -> Result<String, NoTerminal> {

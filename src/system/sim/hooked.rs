@@ -96,6 +96,7 @@ impl<S: Observe, H: FnMut(&CallEvent) -> HookAction + Send> Observe for Hooked<S
 impl<S: System, H: FnMut(&CallEvent) -> HookAction + Send> System for Hooked<S, H> {
     type Sealed = S::Sealed;
     type Lock = S::Lock;
+    type Standby = S::Standby;
 
     fn make_directory(&self, parent: &S::Directory, name: &str, mode: u32) -> Result<(), Fault> {
         self.enter(Call::MakeDirectory, name)?.make_directory(parent, name, mode)
@@ -157,16 +158,14 @@ impl<S: System, H: FnMut(&CallEvent) -> HookAction + Send> System for Hooked<S, 
     }
     fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
         let system = self.enter(Call::Run, "").map_err(ChildFault::NotStarted)?;
-        system.run(&ChildOrder {
-            program: order.program,
-            directory: order.directory,
-            sealed: order.sealed,
-            request: order.request,
-            input: order.input,
-            deadline: order.deadline,
-            output_limit: order.output_limit,
-            cancel: order.cancel,
-        })
+        system.run(&inner(order))
+    }
+    fn stand_by(&self) -> Result<S::Standby, Fault> {
+        self.enter(Call::StandBy, "")?.stand_by()
+    }
+    fn run_standby(&self, process: S::Standby, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
+        let system = self.enter(Call::Run, "").map_err(ChildFault::NotStarted)?;
+        system.run_standby(process, &inner(order))
     }
     fn ask(&self, question: &str) -> Result<String, NoTerminal> {
         self.enter(Call::Ask, "").map_err(|_| NoTerminal)?.ask(question)
@@ -194,5 +193,21 @@ impl<S: System, H: FnMut(&CallEvent) -> HookAction + Send> System for Hooked<S, 
     fn monotonic(&self) -> Duration {
         self.before(Call::Monotonic, "");
         self.system.monotonic()
+    }
+}
+
+/// The same order to the system within.
+fn inner<'a, S: System, H: FnMut(&CallEvent) -> HookAction + Send>(
+    order: &ChildOrder<'a, Hooked<S, H>>,
+) -> ChildOrder<'a, S> {
+    ChildOrder {
+        program: order.program,
+        directory: order.directory,
+        sealed: order.sealed,
+        request: order.request,
+        input: order.input,
+        deadline: order.deadline,
+        output_limit: order.output_limit,
+        cancel: order.cancel,
     }
 }
