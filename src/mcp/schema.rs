@@ -94,12 +94,17 @@ impl Tool {
         }
     }
 
-    fn input_schema(self) -> String {
+    fn input_schema(self, revision: Revision) -> String {
         let required = if self == Tool::Status { r#""cwd""# } else { r#""cwd","task""# };
+        // A host that makes another schema of this one takes a member without a type for text, and a model under it would
+        // send the word "true", which is no approval. The oldest revision has the recorded form.
+        let typed =
+            if revision.has_structured_results() { r#"{"type":"boolean","const":true}"# } else { r#"{"const":true}"# };
+        let selection = SELECTION.replace(r#"{"const":true}"#, typed);
         let properties = match self {
             Tool::Status => CWD.to_owned(),
-            Tool::Resolve => [CWD, TASK, SELECTION].join(","),
-            Tool::Load => [CWD, TASK, SELECTION, PROFILE].join(","),
+            Tool::Resolve => [CWD, TASK, &selection].join(","),
+            Tool::Load => [CWD, TASK, &selection, PROFILE].join(","),
         };
         format!(
             r#"{{"type":"object","additionalProperties":false,"required":[{required}],"properties":{{{properties}}}}}"#
@@ -134,7 +139,7 @@ impl Tool {
             member("title", &format!("\"{}\"", self.title()));
         }
         member("description", &format!("\"{}\"", self.description()));
-        member("inputSchema", &self.input_schema());
+        member("inputSchema", &self.input_schema(revision));
         if revision.has_structured_results() {
             member("outputSchema", &self.output_schema());
         }
@@ -156,6 +161,7 @@ pub(crate) fn list(names: ToolNames, revision: Revision) -> String {
 mod tests {
     use super::*;
     use crate::foundation::json::read_strict;
+    use crate::foundation::value::Value;
     use std::collections::BTreeSet;
 
     #[test]
@@ -170,6 +176,11 @@ mod tests {
                     let schema = tool.get("inputSchema").unwrap();
                     let properties: Vec<_> = schema.get("properties").unwrap().as_object().unwrap().keys().collect();
                     assert_eq!(properties, known.properties());
+                    let approved = schema.get("properties").and_then(|all| all.get("selection"));
+                    let approved = approved.and_then(|selection| selection.get("properties")?.get("approved"));
+                    let typed =
+                        approved.map(|approved| approved.get("type").and_then(Value::as_str) == Some("boolean"));
+                    assert_eq!(typed, (known != Tool::Status).then_some(revision >= Revision::V20250618));
                     assert_eq!(tool.get("annotations").is_some(), revision >= Revision::V20250326);
                     assert_eq!(tool.get("outputSchema").is_some(), revision >= Revision::V20250618);
                 }
