@@ -11,7 +11,7 @@ mod protect;
 mod support;
 
 use kdna_broker::broker::checks::Checks;
-use kdna_broker::broker::{Answer, Broker, Profile, Settings, Task};
+use kdna_broker::broker::{Answer, Broker, Operations, Profile, Settings, Task};
 use kdna_broker::delegate::Delegate;
 use kdna_broker::delegate::contract::Request;
 use kdna_broker::foundation::digest::Digest;
@@ -347,7 +347,6 @@ fn nothing_of_a_password_file_is_opened_before_consent_is_valid() {
         assert_eq!(ran.outcome.unwrap_err().code(), Code::HostProcessingConsentInvalid, "{why}");
         assert_eq!(system.opens(FILE), 0, "{why}");
         assert_eq!(system.calls(Call::Run), 1, "{why}: resolved, not planned");
-        assert_eq!(system.calls(Call::StandBy), 0, "{why}: nor is anything started for what was not allowed");
     }
 }
 
@@ -382,6 +381,11 @@ fn a_resolution_defers_the_password_and_touches_no_file() {
     assert_eq!(touched(&system), []);
 }
 
+/// The starts of processes, in their order.
+fn starts(system: &SimSystem) -> Vec<Call> {
+    system.log().into_iter().map(|event| event.call).filter(|call| matches!(call, Call::Run | Call::StandBy)).collect()
+}
+
 #[test]
 fn a_load_for_which_no_process_stands_by_starts_its_own() {
     let system = locked();
@@ -390,12 +394,31 @@ fn a_load_for_which_no_process_stands_by_starts_its_own() {
         _ => HookAction::Proceed,
     });
     assert!(delivered(&load(&system).outcome));
-    assert_eq!((system.calls(Call::StandBy), system.calls(Call::Run)), (1, 3));
-    // The control: one that stands by takes the place of the third, and is asked for once the consent was judged.
+    let relay = [Call::Run, Call::StandBy, Call::Run, Call::StandBy, Call::Run];
+    assert_eq!(starts(&system), relay);
+    // The control: where one can stand by, the same is done.
     let system = locked();
     assert!(delivered(&load(&system).outcome));
-    let order: Vec<Call> = system.log().into_iter().map(|event| event.call).collect();
-    let places = |call| order.iter().enumerate().filter(|(_, made)| **made == call).map(|(at, _)| at).collect();
-    let (standing, ran): (Vec<usize>, Vec<usize>) = (places(Call::StandBy), places(Call::Run));
-    assert!(standing.len() == 1 && ran.len() == 3 && ran[0] < standing[0] && standing[0] < ran[1]);
+    assert_eq!(starts(&system), relay);
+}
+
+#[test]
+fn what_only_resolves_has_nobody_stand_by() {
+    let system = locked();
+    let settings = Settings { authorization_file: Some(FILE.to_owned()), ..settings() };
+    let broker = Broker::start(system.clone(), settings, Delegate::embedded()).unwrap();
+    assert!(broker.resolve(ROOT, &Task::Text(TASK.into()), None, &Cancel::new()).is_ok());
+    assert_eq!(starts(&system), [Call::Run]);
+}
+
+#[test]
+fn nobody_stands_by_for_a_runtime_that_is_started_with_a_path() {
+    let system = system();
+    let broker = Broker::start(system.clone(), settings(), Delegate::path_bound()).unwrap();
+    assert!(delivered(&support::load(&broker)));
+    assert!(
+        starts(&system).len() > 1 && starts(&system).iter().all(|call| *call == Call::Run),
+        "{:?}",
+        starts(&system)
+    );
 }

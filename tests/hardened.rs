@@ -465,7 +465,7 @@ fn the_hardened_server_does_not_leave_it_to_the_resolver() {
         let (expose, mut runs, mut done) = (*expose, 0, false);
         system.set_hook(move |world, event| {
             runs += usize::from(event.call == Call::Run);
-            if runs == 1 && !event.in_child && event.call != Call::Run && !done {
+            if runs == 1 && !event.in_child && !matches!(event.call, Call::Run | Call::StandBy) && !done {
                 done = true;
                 expose(world);
             }

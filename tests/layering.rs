@@ -353,7 +353,7 @@ fn start_faults(name: &str, folder: &str, tokens: &[String]) -> Vec<String> {
         let is_system = receiver.ends_with("system") || receiver == "s";
         is_system
             && [".", "::"].contains(&window[1].as_str())
-            && ["run", "stand_by", "run_standby"].contains(&window[2].as_str())
+            && ["run", "stand_by", "run_by"].contains(&window[2].as_str())
     });
     let starters = paths(tokens).into_iter().filter(|path| {
         let system = path.iter().position(|segment| segment == "system");

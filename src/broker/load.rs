@@ -185,8 +185,12 @@ pub(super) fn resolve<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> 
         defer_password: broker.authorization.is_some(),
         hardened: broker.hardened,
     };
-    let reply =
-        broker.delegate.resolve(&broker.system, &found.place.directory, request, task.as_bytes(), load.cancel)?;
+    // A resolution is all that is asked for where nothing is to be delivered.
+    let mut standby = None;
+    let ahead = load.render.map(|_| &mut standby);
+    let (system, directory) = (&broker.system, &found.place.directory);
+    let reply = broker.delegate.resolve(system, directory, request, task.as_bytes(), ahead, load.cancel)?;
+    load.standby = standby;
     load.enforcement = Some(reply.enforcement);
     load.resolution = Some(reply.value);
     Ok(Flow::Continue)
@@ -327,10 +331,10 @@ fn is_own_snapshot<S: System>(broker: &Broker<S>, found: &FoundRecord<S>, snapsh
 }
 
 pub(super) fn plan<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Step {
-    // Only now, after the consent was judged: nobody's call starts more than what it may have.
-    load.standby = broker.delegate.stand_by(&broker.system);
-    let snapshot = proved(load.snapshot.as_ref())?;
-    let reply = broker.delegate.plan(&broker.system, &load.found()?.place.directory, snapshot, load.cancel)?;
+    let mut standby = load.standby.take();
+    let (snapshot, workspace) = (proved(load.snapshot.as_ref())?, &load.found()?.place.directory);
+    let reply = broker.delegate.plan(&broker.system, workspace, snapshot, Some(&mut standby), load.cancel)?;
+    load.standby = standby;
     load.plan = Some(reply.value);
     Ok(Flow::Continue)
 }

@@ -35,7 +35,7 @@ pub fn verify_with<S: System>(
         Reason::SnapshotChanged => Reason::SnapshotOtherBytes,
         _ => Reason::SnapshotIrregular,
     })?;
-    let plan = delegate.plan(system, &workspace.directory, &sealed, &Cancel::new());
+    let plan = delegate.plan(system, &workspace.directory, &sealed, None, &Cancel::new());
     let plan = plan.map_err(|refusal| match refusal.reason() {
         Reason::RuntimeRefused => Reason::SnapshotNotAsset.into(),
         _ => refusal,

@@ -70,7 +70,7 @@ pub(crate) fn resolve<S: System>(system: &S, environment: &Environment, words: &
         defer_password: arguments.has("--defer-password-authorization"),
         hardened: arguments.has("--hardened") || environment.settings.hardened,
     };
-    let reply = Delegate::embedded().resolve(system, &located.directory, request, &bytes, &Cancel::new())?;
+    let reply = Delegate::embedded().resolve(system, &located.directory, request, &bytes, None, &Cancel::new())?;
     Ok(print(&reply.value))
 }
 

@@ -40,6 +40,10 @@ pub struct Delegate<S: System> {
     witness: Option<Witness>,
 }
 
+/// Where the process for the request after this one stands by: its start is most of what a request costs, so it is made
+/// while this one is worked on. The process that is found there serves this request.
+pub type Ahead<'a, S> = Option<&'a mut Option<<S as System>::Standby>>;
+
 /// What a load asks for.
 pub struct LoadOrder<'a, S: System> {
     /// The profile's name.
@@ -80,17 +84,10 @@ impl<S: System> Delegate<S> {
         Self { witness: Some(witness), ..self }
     }
 
-    /// Starts the process of a load while other work goes on: its start is most of what a load costs. It is given nothing
-    /// before [`Delegate::load`]. `None` where the runtime is started with what it needs, or none could be started now:
-    /// then the load starts its own, and says what is wrong.
-    pub fn stand_by(&self, system: &S) -> Option<S::Standby> {
-        matches!((self.shape, &self.pinned), (Shape::Sealed, None)).then(|| system.stand_by().ok()).flatten()
-    }
-
     /// Starts one process that is given nothing, only to see how far its sandbox gets.
     pub fn probe(&self, system: &S) -> Result<Enforcement, ChildFault> {
         let call = Call { request: Request::Inspect(Switches::NONE), directory: None, sealed: None, input: b"" };
-        start(system, &call, Program::Embedded, &call.request.write(), None, &Cancel::new())
+        start(system, &call, Program::Embedded, &call.request.write(), Start::ahead(None), &Cancel::new())
             .map(|report| report.enforcement)
     }
 
@@ -112,11 +109,12 @@ impl<S: System> Delegate<S> {
         directory: &S::Directory,
         request: ResolveRequest,
         task: &[u8],
+        ahead: Ahead<'_, S>,
         cancel: &Cancel,
     ) -> Result<Reply<Resolution>, Refusal> {
         let deferred = request.defer_password;
         let call = Call { request: Request::Resolve(request), directory: Some(directory), sealed: None, input: task };
-        let report = self.run(system, &call, None, cancel, Stage::Resolve)?;
+        let report = self.run(system, &call, Start::ahead(ahead), cancel, Stage::Resolve)?;
         if report.exit != 0 {
             return Err(Reason::TaskRefused.into());
         }
@@ -130,13 +128,14 @@ impl<S: System> Delegate<S> {
         system: &S,
         workspace: &S::Directory,
         snapshot: &SealedSnapshot<S>,
+        ahead: Ahead<'_, S>,
         cancel: &Cancel,
     ) -> Result<Reply<LoadPlan>, Refusal> {
         let source_path = Some(snapshot.path().as_str().to_owned());
         let bound = matches!(self.shape, Shape::PathBound).then(|| snapshot.path().clone());
         let request = Request::PlanLoad(PlanRequest { source_path, snapshot: bound, ..PlanRequest::default() });
-        let report =
-            self.run(system, &self.asset_call(request, workspace, snapshot, b""), None, cancel, Stage::Plan)?;
+        let call = self.asset_call(request, workspace, snapshot, b"");
+        let report = self.run(system, &call, Start::ahead(ahead), cancel, Stage::Plan)?;
         if !matches!(report.exit, 0 | 1 | 3) {
             return Err(Refusal::new(Reason::RuntimeRefused).at(Stage::Plan));
         }
@@ -169,7 +168,7 @@ impl<S: System> Delegate<S> {
         });
         let input = password.map_or(&b""[..], Secret::expose);
         let call = self.asset_call(request, workspace, snapshot, input);
-        let report = self.run(system, &call, standby, cancel, Stage::Load)?;
+        let report = self.run(system, &call, Start { process: standby, next: None }, cancel, Stage::Load)?;
         if report.exit != 0 {
             return Err(if password.is_some() { Reason::PasswordRejected } else { Reason::RuntimeRefused }.into());
         }
@@ -186,7 +185,13 @@ impl<S: System> Delegate<S> {
         input: &[u8],
         cancel: &Cancel,
     ) -> Result<ChildReport, Refusal> {
-        self.run(system, &Call { request, directory: None, sealed: Some(sealed), input }, None, cancel, Stage::Load)
+        self.run(
+            system,
+            &Call { request, directory: None, sealed: Some(sealed), input },
+            Start::ahead(None),
+            cancel,
+            Stage::Load,
+        )
     }
 
     fn asset_call<'a>(
@@ -206,17 +211,19 @@ impl<S: System> Delegate<S> {
         &self,
         system: &S,
         call: &Call<'_, S>,
-        standby: Option<S::Standby>,
+        from: Start<'_, S>,
         cancel: &Cancel,
         stage: Stage,
     ) -> Result<ChildReport, Refusal> {
         let Some(pinned) = &self.pinned else {
-            let result = start(system, call, Program::Embedded, &call.request.write(), standby, cancel);
+            // One that is given a path is started with it: none can stand by for it.
+            let from = if self.shape == Shape::Sealed { from } else { Start::ahead(None) };
+            let result = start(system, call, Program::Embedded, &call.request.write(), from, cancel);
             return self.judge(stage, result);
         };
         let held = pinned.current(system).map_err(|refusal| refusal.at(stage))?;
         let words = external::command_line(pinned.pins(), &call.request).ok_or(Reason::RequestNotPublic)?;
-        let result = start(system, call, Program::External(held.external()), &words, None, cancel);
+        let result = start(system, call, Program::External(held.external()), &words, Start::ahead(None), cancel);
         let report = self.judge(stage, result);
         // It reads its files by path while it runs: what it says counts only if they are still the pinned ones.
         pinned.current(system).map_err(|refusal| refusal.at(stage))?;
@@ -236,7 +243,7 @@ fn start<S: System>(
     call: &Call<'_, S>,
     program: Program<'_, S::File, S::Directory>,
     request: &[u8],
-    standby: Option<S::Standby>,
+    from: Start<'_, S>,
     cancel: &Cancel,
 ) -> Result<ChildReport, ChildFault> {
     let order = ChildOrder {
@@ -249,9 +256,24 @@ fn start<S: System>(
         output_limit: limits::RUNTIME_OUTPUT_BYTES,
         cancel,
     };
-    match standby {
-        Some(process) => system.run_standby(process, &order),
-        None => system.run(&order),
+    let Start { process, next } = from;
+    system.run_by(process, &order, || {
+        if let Some(next) = next {
+            // Where none can be started now, the next request starts its own and says what is wrong.
+            *next = system.stand_by().ok();
+        }
+    })
+}
+
+/// By which process a request is served, and where one is to stand by for the next.
+struct Start<'a, S: System> {
+    process: Option<S::Standby>,
+    next: Ahead<'a, S>,
+}
+
+impl<'a, S: System> Start<'a, S> {
+    fn ahead(mut next: Ahead<'a, S>) -> Self {
+        Self { process: next.as_mut().and_then(|process| process.take()), next }
     }
 }
 

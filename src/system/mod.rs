@@ -231,13 +231,23 @@ pub trait System: Observe {
     /// Runs one delegated runtime process to its end. Always reaps it.
     fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault>
     where
-        Self: Sized;
+        Self: Sized,
+    {
+        self.run_by(None, order, || ())
+    }
     /// Starts an embedded runtime process ahead of its order. It confines itself and waits: nothing is sent to it before
-    /// [`System::run_standby`], which is also where a failure to confine itself is reported.
+    /// [`System::run_by`], which is also where a failure to confine itself is reported.
     fn stand_by(&self) -> Result<Self::Standby, Fault>;
-    /// As [`System::run`], by a process that stands by. Only for an order to the embedded runtime without a directory;
-    /// for any other the process is ended unused, and the order fails as one that could not be started.
-    fn run_standby(&self, process: Self::Standby, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault>
+    /// As [`System::run`], by a process that stands by, if there is one. That is only for an order to the embedded runtime
+    /// without a directory: for any other it is ended unused, and the order fails as one that could not be started. What is
+    /// to be done meanwhile is done once, while the process starts or works; it counts in the order's time, and is left
+    /// out where there is no process.
+    fn run_by(
+        &self,
+        process: Option<Self::Standby>,
+        order: &ChildOrder<'_, Self>,
+        meanwhile: impl FnOnce(),
+    ) -> Result<ChildReport, ChildFault>
     where
         Self: Sized;
 

@@ -233,7 +233,8 @@ fn standby_waits() {
     // It has nothing to read and nothing to open: it sleeps until its order comes, which may be long after.
     std::thread::sleep(Duration::from_millis(50));
     assert!(status(&child).contains("State:\tS"), "{}", status(&child));
-    let report = stage.run_by("", |order| order.directory = None, |order| OsSystem::new().run_standby(process, order));
+    let report =
+        stage.run_by("", |order| order.directory = None, |order| OsSystem::new().run_by(Some(process), order, || ()));
     let report = report.unwrap();
     assert!(report.exit == 0 && report.output.ends_with(b"|the input"));
     assert_eq!((report.enforcement.seccomp, children()), (true, Vec::<String>::new()), "as confined as any, and gone");
@@ -247,15 +248,16 @@ fn standby_ends() {
     assert_eq!((descriptors(), children()), (before, Vec::new()));
     // It cannot be given a directory any more, so it is not used for an order with one.
     let process = OsSystem::new().stand_by().unwrap();
-    let refused = stage.run_by("confined 0 echo", |_| {}, |order| OsSystem::new().run_standby(process, order));
+    let refused = stage.run_by("confined 0 echo", |_| {}, |order| OsSystem::new().run_by(Some(process), order, || ()));
     assert_eq!(refused.unwrap_err(), ChildFault::NotStarted(Fault::WrongKind));
     // Nor for one that was cancelled before.
     let process = OsSystem::new().stand_by().unwrap();
     let cancel = Cancel::new();
     cancel.set();
     let change = |order: &mut ChildOrder<'_, OsSystem>| order.directory = None;
-    let cancelled = stage
-        .run_by("", change, |order| OsSystem::new().run_standby(process, &ChildOrder { cancel: &cancel, ..*order }));
+    let cancelled = stage.run_by("", change, |order| {
+        OsSystem::new().run_by(Some(process), &ChildOrder { cancel: &cancel, ..*order }, || ())
+    });
     assert_eq!(cancelled.unwrap_err(), ChildFault::Cancelled);
     assert_eq!((descriptors(), children()), (before, Vec::new()));
 }

@@ -159,14 +159,16 @@ impl System for OsSystem {
     fn seal_bytes(&self, bytes: &[u8]) -> Result<Sealed, Fault> {
         seal::seal_bytes(bytes)
     }
-    fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
-        process::run(order)
-    }
     fn stand_by(&self) -> Result<Standby, Fault> {
         process::stand_by()
     }
-    fn run_standby(&self, process: Standby, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
-        process::run_standby(process, order)
+    fn run_by(
+        &self,
+        process: Option<Standby>,
+        order: &ChildOrder<'_, Self>,
+        meanwhile: impl FnOnce(),
+    ) -> Result<ChildReport, ChildFault> {
+        process::run_by(process, order, meanwhile)
     }
 
     fn ask(&self, question: &str) -> Result<String, NoTerminal> {

@@ -32,24 +32,16 @@ pub struct Standby {
     errors: OwnedFd,
 }
 
-pub(super) fn run(order: &ChildOrder<'_, OsSystem>) -> Result<ChildReport, ChildFault> {
-    run_by(order, || start(order.program, order.directory))
-}
-
 /// An embedded process that is given nothing yet, and no directory.
 pub(super) fn stand_by() -> Result<Standby, Fault> {
     start(Program::Embedded, None)
 }
 
-/// The time of the order begins now: how long the process has waited does not count.
-pub(super) fn run_standby(process: Standby, order: &ChildOrder<'_, OsSystem>) -> Result<ChildReport, ChildFault> {
-    let fits = matches!(order.program, Program::Embedded) && order.directory.is_none();
-    run_by(order, || if fits { Ok(process) } else { Err(Fault::WrongKind) })
-}
-
-fn run_by(
+/// The time of the order begins now: how long a process has stood by does not count.
+pub(super) fn run_by(
+    process: Option<Standby>,
     order: &ChildOrder<'_, OsSystem>,
-    process: impl FnOnce() -> Result<Standby, Fault>,
+    meanwhile: impl FnOnce(),
 ) -> Result<ChildReport, ChildFault> {
     let deadline = Instant::now() + order.deadline;
     if order.request.len() > limits::RUNTIME_REQUEST_BYTES || order.input.len() > limits::RUNTIME_INPUT_BYTES {
@@ -58,13 +50,22 @@ fn run_by(
     if order.cancel.is_set() {
         return Err(ChildFault::Cancelled);
     }
-    let Standby { child, socket, output, errors } = process().map_err(ChildFault::NotStarted)?;
+    let fits = matches!(order.program, Program::Embedded) && order.directory.is_none();
+    let process = match process {
+        Some(_) if !fits => Err(Fault::WrongKind),
+        Some(process) => Ok(process),
+        None => start(order.program, order.directory),
+    };
+    let Standby { child, socket, output, errors } = process.map_err(ChildFault::NotStarted)?;
     let mut exchange = Exchange {
         dialogue: Dialogue::new(socket, order),
         output: Output::new(output, order.output_limit),
         errors: Errors::new(errors),
         pin: order.program.pin(),
     };
+    // One that stood by may take its order at once.
+    exchange.advance()?;
+    meanwhile();
     while !exchange.wait(&child, deadline)? {
         if order.cancel.is_set() {
             return Err(ChildFault::Cancelled);

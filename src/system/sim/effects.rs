@@ -198,20 +198,23 @@ impl System for SimSystem {
         Ok(SimSealed(Arc::from(bytes)))
     }
 
-    fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
+    fn run_by(
+        &self,
+        _: Option<()>,
+        order: &ChildOrder<'_, Self>,
+        meanwhile: impl FnOnce(),
+    ) -> Result<ChildReport, ChildFault> {
         let label = order.directory.map_or_else(String::new, |directory| directory.label.clone());
         let world = self.enter(Call::Run, label).map_err(ChildFault::NotStarted)?;
         if let Some(directory) = order.directory {
             world.held(directory).map_err(ChildFault::NotStarted)?;
         }
         drop(world);
+        meanwhile();
         child::run(self, &SimOrder::of(order))
     }
     fn stand_by(&self) -> Result<(), Fault> {
         self.enter(Call::StandBy, String::new()).map(drop)
-    }
-    fn run_standby(&self, (): (), order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
-        self.run(order)
     }
 
     fn ask(&self, question: &str) -> Result<String, NoTerminal> {

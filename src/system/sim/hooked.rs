@@ -156,16 +156,17 @@ impl<S: System, H: FnMut(&CallEvent) -> HookAction + Send> System for Hooked<S, 
     fn seal_bytes(&self, bytes: &[u8]) -> Result<S::Sealed, Fault> {
         self.enter(Call::Seal, "")?.seal_bytes(bytes)
     }
-    fn run(&self, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
-        let system = self.enter(Call::Run, "").map_err(ChildFault::NotStarted)?;
-        system.run(&inner(order))
-    }
     fn stand_by(&self) -> Result<S::Standby, Fault> {
         self.enter(Call::StandBy, "")?.stand_by()
     }
-    fn run_standby(&self, process: S::Standby, order: &ChildOrder<'_, Self>) -> Result<ChildReport, ChildFault> {
+    fn run_by(
+        &self,
+        process: Option<S::Standby>,
+        order: &ChildOrder<'_, Self>,
+        meanwhile: impl FnOnce(),
+    ) -> Result<ChildReport, ChildFault> {
         let system = self.enter(Call::Run, "").map_err(ChildFault::NotStarted)?;
-        system.run_standby(process, &inner(order))
+        system.run_by(process, &inner(order), meanwhile)
     }
     fn ask(&self, question: &str) -> Result<String, NoTerminal> {
         self.enter(Call::Ask, "").map_err(|_| NoTerminal)?.ask(question)
