@@ -244,3 +244,22 @@ fn nobody_is_asked_for_what_the_policy_forbids_and_an_end_is_the_latest_that_it_
     let server = Broker::start(system.clone(), settings, Delegate::embedded()).unwrap();
     assert!(delivered(&load(&server)), "and a server loads under it");
 }
+
+#[test]
+fn nobody_is_asked_where_the_policy_wants_a_stronger_sandbox_than_this_machine_gives() {
+    let (state, place) = (state(), place());
+    for (minimum, expected) in [
+        ("\"landlock\":7", Ok(())),
+        ("\"landlock\":8", Err(Reason::PolicyEnforcement)),
+        ("\"landlock\":7,\"pin\":\"embedded\"", Ok(())),
+    ] {
+        let system = answering("y");
+        let policy = POLICY.replace("\"landlock\":1", minimum);
+        system.arrange(|world| world.set_content(POLICY_PATH, policy.as_bytes()).unwrap());
+        let settled = settle(&system, &Delegate::embedded(), &request(&state), &place, false);
+        assert_eq!(settled.map(drop).map_err(|refusal| refusal.reason()), expected, "{minimum}");
+        assert_eq!(asked(&system), usize::from(expected.is_ok()), "{minimum}");
+        let made = system.arrange(|world| world.paths().iter().any(|path| path.starts_with("/state/consents")));
+        assert_eq!(made, expected.is_ok(), "{minimum}: what is refused leaves nothing");
+    }
+}

@@ -4,6 +4,7 @@
 use crate::capability::snapshot::{self, SealedSnapshot};
 use crate::capability::workspace::Located;
 use crate::delegate::Delegate;
+use crate::delegate::child::Reply;
 use crate::foundation::load_plan::LoadPlan;
 use crate::foundation::record::AssetReference;
 use crate::foundation::refusal::{Reason, Refusal};
@@ -14,16 +15,16 @@ use crate::system::{Cancel, Fault, System};
 /// Refuses with `snapshot_not_found`, `snapshot_irregular`, `snapshot_other_bytes`, `snapshot_not_asset`,
 /// `snapshot_other_identity`, and the reasons of a runtime that could not be run.
 pub fn verify<S: System>(system: &S, workspace: &Located<S>, asset: &AssetReference) -> Result<LoadPlan, Refusal> {
-    verify_with(system, &Delegate::embedded(), workspace, asset)
+    verify_with(system, &Delegate::embedded(), workspace, asset).map(|reply| reply.value)
 }
 
-/// As [`verify`], with the runtime that will load it.
+/// As [`verify`], with the runtime that will load it, and how strongly that runtime was confined.
 pub fn verify_with<S: System>(
     system: &S,
     delegate: &Delegate<S>,
     workspace: &Located<S>,
     asset: &AssetReference,
-) -> Result<LoadPlan, Refusal> {
+) -> Result<Reply<LoadPlan>, Refusal> {
     let path = snapshot::place(asset).ok_or(Reason::Internal)?;
     match system.look_beneath(&workspace.directory, &path) {
         Err(Fault::NotFound) => return Err(Reason::SnapshotNotFound.into()),
@@ -36,11 +37,11 @@ pub fn verify_with<S: System>(
         _ => Reason::SnapshotIrregular,
     })?;
     let plan = delegate.plan(system, &workspace.directory, &sealed, &Cancel::new());
-    let plan = plan.map_err(|refusal| match refusal.reason() {
+    let reply = plan.map_err(|refusal| match refusal.reason() {
         Reason::RuntimeRefused => Reason::SnapshotNotAsset.into(),
         _ => refusal,
     })?;
-    let plan = plan.value;
+    let plan = &reply.value;
     let same = plan.asset_id() == Some(&asset.id) && plan.asset_version() == Some(&asset.version);
-    if same && plan.is_usable() { Ok(plan) } else { Err(Reason::SnapshotOtherIdentity.into()) }
+    if same && plan.is_usable() { Ok(reply) } else { Err(Reason::SnapshotOtherIdentity.into()) }
 }

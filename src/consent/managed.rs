@@ -126,10 +126,14 @@ impl Managed {
         self.allows_destination(consent.host_id(), lease.processor())?;
         self.allows_asset(consent.asset_digest())?;
         self.allows_consent(lease, now)?;
-        if reached.is_none_or(|reached| !self.minimum.is_met(reached)) {
-            return Err(Reason::PolicyEnforcement.into());
-        }
-        Ok(())
+        self.allows_enforcement(reached)
+    }
+
+    /// Whether a runtime that was confined like this may load; `None`: nobody can tell how it was. Refuses
+    /// `policy_enforcement`.
+    pub fn allows_enforcement(&self, reached: Option<Enforcement>) -> Result<(), Refusal> {
+        let enough = reached.is_some_and(|reached| self.minimum.is_met(reached));
+        if enough { Ok(()) } else { Err(Reason::PolicyEnforcement.into()) }
     }
 
     /// Whether a consent is neither revoked nor too old. Refuses `policy_consent_revoked` and `policy_consent_age`.

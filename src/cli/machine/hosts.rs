@@ -230,7 +230,7 @@ fn result_of(
     located: &Located<OsSystem>,
     attachment: &Attachment,
 ) -> Option<usize> {
-    let plan = stored::verify_with(&system, delegate, located, &attachment.asset).ok()?;
+    let plan = stored::verify_with(&system, delegate, located, &attachment.asset).ok()?.value;
     let path = snapshot::place(&attachment.asset).filter(|_| plan.can_load_now())?;
     let sealed = SealedSnapshot::seal(&system, &located.directory, &path, attachment.asset.digest).ok()?;
     let loaded = delegate.load(&system, &located.directory, &sealed, "compact", None, &Cancel::new()).ok()?;
