@@ -102,6 +102,10 @@ pub enum Approval {
     NoTerminal,
 }
 
+/// What a person is told where an allowance is in force and what it replaced could not be remembered as taken back.
+pub const NOT_REMEMBERED: &str =
+    "It replaced what was in this file. That could not be recorded: a copy of the former file would still be valid.";
+
 /// A question about one attachment of one workspace, ready to be asked.
 pub struct Question<S: System> {
     draft: ConsentDraft,

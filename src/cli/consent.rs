@@ -3,7 +3,7 @@
 
 mod stored;
 
-use crate::broker::approval::{Approval, ApprovalRequest, ConsentPlace, Question, lifetime};
+use crate::broker::approval::{Approval, ApprovalRequest, ConsentPlace, NOT_REMEMBERED, Question, lifetime};
 use crate::broker::settle::{self, Validity};
 use crate::capability::state;
 use crate::cli::environment::Environment;
@@ -142,9 +142,10 @@ fn request<S: System>(system: &S, environment: &Environment, words: &[String]) -
             "Allowed. The consent {consent} was written.\n{}Give the server these values:\n  \
              KDNA_MCP_WORKSPACE_ROOT={}\n  KDNA_MCP_HOST_ID={}\n  {}\nTake it back with: {}",
             match (replaced, remembered) {
-                (_, false) => UNREMEMBERED,
-                (true, true) => "It replaced the consent that was in this file, which allows nothing any more.\n",
-                (false, true) => "",
+                (_, false) => format!("{NOT_REMEMBERED}\n"),
+                (true, true) =>
+                    "It replaced the consent that was in this file, which allows nothing any more.\n".to_owned(),
+                (false, true) => String::new(),
             },
             display(root.as_str(), limits::PATH_UNITS),
             request.host_id,
@@ -155,10 +156,6 @@ fn request<S: System>(system: &S, environment: &Environment, words: &[String]) -
         Approval::NoTerminal => Ok(Outcome::refused(&Reason::ConsentNoTerminal.into()).exiting(NO_TERMINAL)),
     }
 }
-
-/// What the person is told where the ledger could not be written.
-const UNREMEMBERED: &str = "It replaced what was in this file. That could not be recorded: a copy of the former file would still \
-                            be valid.\n";
 
 /// The variable by which a server finds the consent.
 fn variable(place: &ConsentPlace) -> String {

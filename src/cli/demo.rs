@@ -20,12 +20,17 @@ pub(crate) fn run(_: &Environment, words: &[String]) -> Outcome {
         return Outcome::refused(&Reason::KernelTooOld.into());
     }
     let mut screen = Screen::new();
-    let ended = Demo::prepare().and_then(|mut demo| demo.run(&mut screen));
+    let ended = Demo::prepare().and_then(|mut demo| {
+        let ended = demo.run(&mut screen);
+        // Removed before this process ends by the signal that asked for it.
+        demo.remove().map_or(ended.map(|()| None), |signal| Ok(Some(signal)))
+    });
     match ended {
-        Ok(()) => {
+        Ok(None) => {
             screen.end("Every step ended as it should.");
             Outcome::default()
         }
+        Ok(Some(signal)) => Outcome::ended_by(signal),
         Err(what) => Outcome::failed(format!("Error: the demonstration did not end as it should: {what}.")),
     }
 }

@@ -14,7 +14,6 @@ use crate::hosts::known;
 use crate::launch::secret::SecretSource;
 use crate::launch::{LaunchOrder, Launched, host, launch};
 use crate::system::Observe;
-use crate::system::os::forward::end_by;
 use crate::system::os::host_process::{Ending, NOT_FOUND, NOT_STARTED};
 use crate::system::os::{self, OsSystem};
 use std::ffi::OsString;
@@ -37,8 +36,6 @@ const OPTIONS: Options = Options {
 const USAGE: &str = "Usage: kdna-broker launch --host <id> --processor <name> [--workspace <dir>] [--host-root <dir>] \
                      [--profile <profile>] [--attachment <id>] [--expires-in <30d>] [--secret-from tty|fd:N|systemd-credential:NAME|command:CMD] \
                      [--details] [--no-transcript] -- COMMAND...";
-/// Added to a signal's number, it is the status of what ended by it, as shells have it.
-const SIGNAL: i32 = 128;
 
 /// If this process was started to become a host: it does, or this is how it ends.
 pub(crate) fn become_host_if_asked() -> Option<Outcome> {
@@ -136,15 +133,11 @@ fn not_started(refusal: &Refusal) -> Outcome {
 }
 
 fn ended(launched: Launched) -> Outcome {
-    let by_signal = |number: i32| {
-        end_by(number);
-        Outcome { exit: u8::try_from(SIGNAL + number).unwrap_or(u8::MAX), ..Outcome::default() }
-    };
     match launched {
         Launched::Ended(Ending::Exit(status)) => {
             Outcome { exit: u8::try_from(status).unwrap_or(u8::MAX), ..Outcome::default() }
         }
-        Launched::Ended(Ending::Signal(number)) | Launched::Cancelled(Some(number)) => by_signal(number),
+        Launched::Ended(Ending::Signal(number)) | Launched::Cancelled(Some(number)) => Outcome::ended_by(number),
         Launched::Cancelled(None) => Outcome::error("Cancelled. The host was not started.".to_owned(), DECLINED),
         Launched::Declined => Outcome::error("Declined. The host was not started.".to_owned(), DECLINED),
         Launched::NoTerminal => Outcome::refused(&Reason::ConsentNoTerminal.into()).exiting(NO_TERMINAL),

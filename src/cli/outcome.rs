@@ -5,9 +5,13 @@ use crate::foundation::json::write;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::terminal_text;
 use crate::foundation::value::Value;
+use crate::system::os::forward::end_by;
 use crate::system::os::streams::Waiting;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+
+/// Added to a signal's number, it is the status of what ended by it, as shells have it.
+const SIGNAL: i32 = 128;
 
 /// The end of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,6 +79,13 @@ impl Outcome {
             Ok(line) => Self { errors: line + "\n", ..self },
             Err(_) => self,
         }
+    }
+
+    /// The end of a command that a signal ended, or that stood before something that one ended: by the same signal, so that
+    /// whoever waits for it sees the same; 128 and its number where it does not end a process.
+    pub(crate) fn ended_by(signal: i32) -> Self {
+        end_by(signal);
+        Self { exit: u8::try_from(SIGNAL.saturating_add(signal)).unwrap_or(u8::MAX), ..Self::default() }
     }
 
     /// A failure; exit 1.

@@ -109,6 +109,25 @@ fn a_consent_for_another_destination_profile_or_host_is_asked_for_anew() {
 }
 
 #[test]
+fn who_launches_is_told_where_what_was_replaced_could_not_be_remembered() {
+    let stage = Stage::allowed(PUBLIC);
+    let lock = stage.path("state/attachment-ledger.lock");
+    fs::remove_file(&lock).unwrap();
+    fs::create_dir(&lock).unwrap();
+    for again in [["--profile", "compact"], ["--processor", "Another Ltd"]] {
+        let other = ["launch", "--host", HOST, "--workspace", "ws", "--processor", again[1], "--", "true"];
+        let words = if again[0] == "--processor" { other.to_vec() } else { Stage::words(&[], "true") };
+        let arrange = |command: &mut std::process::Command| stage.arrange(command);
+        let seen = crate::person::answer(&stage.scratch, Program::Broker, &words, arrange, b"y\n");
+        let replaces = seen.was_asked();
+        assert_eq!(replaces, again[0] == "--processor", "{seen:?}");
+        assert_eq!(seen.exit, Exit::Status(0), "the host is started: {seen:?}");
+        let noted = seen.screen.contains("Note: It replaced what was in this file. That could not be recorded");
+        assert_eq!(noted, replaces, "{}", seen.screen);
+    }
+}
+
+#[test]
 fn the_server_of_a_session_judges_hardened() {
     let stage = Stage::allowed(PUBLIC);
     // Nobody else may write to what a hardened server reads.
