@@ -4,6 +4,7 @@
 use crate::broker::approval::plan_of_source;
 use crate::capability::workspace::{self, Located};
 use crate::cli::approve::{self, Approval, refused};
+use crate::cli::approve_question::{ATTACHING, attach_question};
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
 use crate::cli::outcome::Outcome;
@@ -98,16 +99,18 @@ pub(crate) fn attach<S: System>(system: &S, environment: &Environment, words: &[
     let policy = approve::policy(&arguments, stdin.as_deref(), approval.source())?;
     let proposal = Proposal::new(&located.root, Digest::of(&source.0), &plan, policy)?;
     let boundary = approve::boundary(system, &located.root);
-    let shown = people::attach_preview(&boundary, &proposal, plan.title());
     match approval {
         Approval::Preview => {
+            let shown = people::attach_preview(&boundary, &proposal, plan.title());
             let document = proposal.preview(&located.display, &boundary)?;
             let next = people::confirm_command("attach", words, proposal.consent_digest()?, stdin.is_some());
             return Ok(Outcome::document(&document).shown_as(shown + &next));
         }
         Approval::Digest(digest) => proposal.confirm(digest)?,
         Approval::UserExplicit => {}
-        Approval::Interactive => approve::confirm(system, &shown)?,
+        Approval::Interactive => {
+            approve::confirm(system, ATTACHING, &attach_question(&boundary, &proposal, plan.title()))?;
+        }
     }
     // The file may have changed while the person was looking at the preview.
     let now = approve::read_source(system, file)?.0;

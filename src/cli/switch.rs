@@ -5,6 +5,7 @@ use crate::broker::approval::plan_of_source;
 use crate::broker::stored;
 use crate::capability::workspace;
 use crate::cli::approve::{self, Approval, refused};
+use crate::cli::approve_question::{SWITCHING, switch_question};
 use crate::cli::attach::located;
 use crate::cli::change::{self, find};
 use crate::cli::environment::Environment;
@@ -64,16 +65,19 @@ pub(crate) fn run<S: System>(system: &S, environment: &Environment, words: &[Str
         policy,
     })?;
     let boundary = approve::boundary(system, &located.root);
-    let shown = people::switch_preview(&boundary, &attachment, &switch, plan.title());
     match approval {
         Approval::Preview => {
+            let shown = people::switch_preview(&boundary, &attachment, &switch, plan.title());
             let document = switch.preview(&located.display, &boundary, system.now())?;
             let next = people::confirm_command("switch", words, switch.consent_digest()?, stdin.is_some());
             return Ok(Outcome::document(&document).shown_as(shown + &next));
         }
         Approval::Digest(digest) => switch.confirm(digest)?,
         Approval::UserExplicit => {}
-        Approval::Interactive => approve::confirm(system, &shown)?,
+        Approval::Interactive => {
+            let parts = switch_question(&boundary, &attachment, &switch, plan.title());
+            approve::confirm(system, SWITCHING, &parts)?;
+        }
     }
     let now = approve::read_source(system, file)?.0;
     let entry = attachments::switch(system, &located, &switch, &now)?;

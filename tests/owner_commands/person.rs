@@ -201,6 +201,17 @@ impl Drop for Person {
     }
 }
 
+/// A text of narrow characters as a terminal of so many columns shows it.
+pub(crate) fn wrapped(text: &str, columns: u16) -> Vec<String> {
+    let pieces = |row: &str| {
+        let cells: Vec<char> = row.chars().collect();
+        let pieces =
+            cells.chunks(usize::from(columns)).map(|piece| piece.iter().collect::<String>()).collect::<Vec<_>>();
+        if pieces.is_empty() { vec![String::new()] } else { pieces }
+    };
+    text.split('\n').flat_map(pieces).collect()
+}
+
 /// Runs a command on a terminal; types the keys if it asks.
 pub(crate) fn answer(
     scratch: &Scratch,
