@@ -10,6 +10,18 @@ use crate::foundation::record::AssetReference;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::system::{Cancel, Fault, System};
 
+/// Whether a reason is one of a stored copy that is missing or is not what the record names.
+pub fn is_damaged(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::SnapshotNotFound
+            | Reason::SnapshotIrregular
+            | Reason::SnapshotOtherBytes
+            | Reason::SnapshotNotAsset
+            | Reason::SnapshotOtherIdentity
+    )
+}
+
 /// Verifies the stored copy of an asset and gives its plan. An asset that still needs an authorization is as good as any.
 ///
 /// Refuses with `snapshot_not_found`, `snapshot_irregular`, `snapshot_other_bytes`, `snapshot_not_asset`,

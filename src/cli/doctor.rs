@@ -142,6 +142,10 @@ fn text(root: Option<&str>, findings: &Findings) -> String {
         None => "No assets are attached here.\n".to_owned(),
         Some(root) => format!("Workspace {}\n", display(root, SHOWN)),
     };
+    // A workspace that is in order says nothing of consent, policy or password.
+    if root.is_some() {
+        text += "Whether a host may load from it: 'kdna-broker doctor', with the host's environment.\n";
+    }
     if findings.found.is_empty() {
         text += "Nothing to complain about.\n";
     }

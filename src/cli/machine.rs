@@ -3,6 +3,7 @@
 //! nothing that stays, and opens no password.
 
 mod hosts;
+mod loads;
 
 use crate::broker::{MANAGED_POLICY, Settings};
 use crate::capability::home::Homes;
@@ -11,7 +12,7 @@ use crate::capability::root::PinnedRoot;
 use crate::capability::secret::AuthorizationSource;
 use crate::capability::state;
 use crate::cli::environment::Environment;
-use crate::cli::grammar::Options;
+use crate::cli::grammar::{Options, shell_word};
 use crate::cli::outcome::Outcome;
 use crate::consent::document::Consent;
 use crate::consent::ledger::Ledger;
@@ -104,7 +105,7 @@ fn findings(system: OsSystem, environment: &Environment) -> Vec<Finding> {
         found.push(homes(&system, settings));
         found.extend(private_state(&system, settings));
         found.push(policy(&system));
-        found.extend(coordinates(&system, settings));
+        found.extend(coordinates(&system, environment));
         found.extend(hosts::examine(system, environment));
     }
     found
@@ -222,7 +223,8 @@ fn policy<S: System>(system: &S) -> Finding {
 
 /// The coordinates that a host would give the server, judged as the server judges them. One that is not set is noted:
 /// this command is often run where no host has set any.
-fn coordinates<S: System>(system: &S, settings: &Settings) -> Vec<Finding> {
+fn coordinates<S: System>(system: &S, environment: &Environment) -> Vec<Finding> {
+    let settings = &environment.settings;
     let pinned = pin(system, settings);
     let mut found = vec![match (&settings.workspace_root, &pinned) {
         (None, _) => unset("root", "KDNA_MCP_WORKSPACE_ROOT"),
@@ -234,21 +236,52 @@ fn coordinates<S: System>(system: &S, settings: &Settings) -> Vec<Finding> {
         Some(id) if is_host_id(id) => good("host", format!("the host is {}", shown(id))),
         Some(_) => refused("host", &Reason::HostIdInvalid.into()),
     });
-    // Which directory the root is matters to the two others; without a root they are judged beside none.
-    if let Ok(root) = pinned {
+    // Which directory the root is matters to the consent; without a root it is not judged.
+    if let Ok(root) = &pinned {
+        let loads = loads::examine(system, environment, root);
         found.push(match (&settings.consent_file, &settings.consent_directory) {
-            (None, None) => unset("consent", "KDNA_BROKER_CONSENT_DIR or KDNA_MCP_HOST_PROCESSING_CONSENT_FILE"),
-            (Some(file), _) if !file.is_empty() => consent(system, settings, &root),
-            _ => consent_set(system, settings, &root),
+            (None, None) => match settings.host_id.as_deref().filter(|id| is_host_id(id)) {
+                Some(host) => consent_unset(system, settings, host),
+                None => unset("consent", CONSENT_VARIABLES),
+            },
+            (Some(file), _) if !file.is_empty() => consent(system, settings, root),
+            _ => consent_set(system, settings, root),
         });
-        if let Some(coordinate) = settings.authorization_file.as_deref().filter(|text| !text.is_empty()) {
-            found.push(match AuthorizationSource::bind(system, coordinate, &root) {
-                Ok(_) => good("password", "the password file is private and outside the workspace"),
-                Err(refusal) => refused("password", &refusal),
-            });
-        }
+        found.extend(loads);
     }
+    found.extend(password(system, settings, pinned.as_ref().ok()));
     found
+}
+
+const CONSENT_VARIABLES: &str = "KDNA_BROKER_CONSENT_DIR or KDNA_MCP_HOST_PROCESSING_CONSENT_FILE";
+
+/// A host and a root are named, so this is a host's environment, and it lacks what every load needs.
+fn consent_unset<S: System>(system: &S, settings: &Settings, host: &str) -> Finding {
+    let set =
+        state::state_path(system, settings.state_directory.as_deref()).map(|state| state::consent_set_path(&state));
+    let set = set.map_or_else(|_| "DIR".to_owned(), |set| shell_word(&shown(set.as_str())));
+    missing(
+        "consent",
+        format!("{CONSENT_VARIABLES} is not set: every load is refused without it"),
+        format!(
+            "Next: kdna-broker consent request --host {host} --processor NAME, and give the host \
+             KDNA_BROKER_CONSENT_DIR={set}"
+        ),
+    )
+}
+
+/// The password file, if one is named; beside which workspace, if one is known.
+fn password<S: System>(system: &S, settings: &Settings, root: Option<&PinnedRoot<S>>) -> Option<Finding> {
+    let coordinate = settings.authorization_file.as_deref().filter(|text| !text.is_empty())?;
+    let bound = match root {
+        Some(root) => AuthorizationSource::bind(system, coordinate, root),
+        None => AuthorizationSource::bind_beside(system, coordinate),
+    };
+    Some(match (bound, root) {
+        (Ok(_), Some(_)) => good("password", "the password file is private and outside the workspace"),
+        (Ok(_), None) => good("password", "the password file is private"),
+        (Err(refusal), _) => refused("password", &refusal),
+    })
 }
 
 fn pin<S: System>(system: &S, settings: &Settings) -> Result<PinnedRoot<S>, Refusal> {
@@ -295,10 +328,13 @@ fn in_words(findings: &[Finding], ready: bool) -> Outcome {
     for finding in findings {
         text.push_str(&format_row(finding));
     }
-    text.push_str(if ready {
-        "\nA load could work, as far as can be told from here.\n"
-    } else {
-        "\nA load cannot work until what is missing is there.\n"
+    let judged = findings.iter().any(|finding| finding.topic == loads::TOPIC);
+    text.push_str(match (ready, judged) {
+        (true, true) => "\nA load could work, as far as can be told from here.\n",
+        (true, false) => {
+            "\nNothing stands against a load; whether one is allowed cannot be told without what is not set.\n"
+        }
+        (false, _) => "\nA load cannot work until what is missing is there.\n",
     });
     Outcome { output: text, ..Outcome::default() }
 }

@@ -15,7 +15,7 @@ use crate::cli::{people, remembered};
 use crate::foundation::digest::Digest;
 use crate::foundation::load_plan::LoadPlan;
 use crate::foundation::record::{ApprovalSource, Attachment};
-use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::refusal::Refusal;
 use crate::runtime::attachments::{self, AttachmentPolicy, Former, Switch, SwitchRequest};
 use crate::system::System;
 
@@ -111,15 +111,7 @@ fn policy(
 /// The plan of the version that is left; nothing where it is damaged and the person leaves it all the same. A runtime
 /// that could not be run says nothing about the copy.
 fn former(verified: Result<LoadPlan, Refusal>, leave_damaged: bool) -> Result<Option<LoadPlan>, Refusal> {
-    verified.map(Some).or_else(|refusal| {
-        let damaged = matches!(
-            refusal.reason(),
-            Reason::SnapshotNotFound
-                | Reason::SnapshotIrregular
-                | Reason::SnapshotOtherBytes
-                | Reason::SnapshotNotAsset
-                | Reason::SnapshotOtherIdentity
-        );
-        if damaged && leave_damaged { Ok(None) } else { Err(refusal) }
-    })
+    verified
+        .map(Some)
+        .or_else(|refusal| if leave_damaged && stored::is_damaged(refusal.reason()) { Ok(None) } else { Err(refusal) })
 }

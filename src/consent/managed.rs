@@ -92,13 +92,13 @@ impl Managed {
     /// Whether a host may receive anything, and a destination process it. Refuses `policy_host_forbidden`,
     /// `policy_processor_forbidden`.
     pub fn allows_destination(&self, host_id: &str, processor: &str) -> Result<(), Refusal> {
-        let lists = |list: &Option<Vec<String>>, name: &str| {
-            list.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == name))
-        };
-        if !lists(&self.hosts, host_id) {
-            return Err(Reason::PolicyHostForbidden.into());
-        }
+        self.allows_host(host_id)?;
         if lists(&self.processors, processor) { Ok(()) } else { Err(Reason::PolicyProcessorForbidden.into()) }
+    }
+
+    /// Whether a host may receive anything. Refuses `policy_host_forbidden`.
+    pub fn allows_host(&self, host_id: &str) -> Result<(), Refusal> {
+        if lists(&self.hosts, host_id) { Ok(()) } else { Err(Reason::PolicyHostForbidden.into()) }
     }
 
     /// Whether an asset may be handed over at all. Refuses `policy_asset_revoked`.
@@ -175,6 +175,11 @@ impl Minimum {
             && (reached.sealed || !self.sealed)
             && (reached.pin == PinKind::Embedded || !self.embedded)
     }
+}
+
+/// Whether a list, where there is one, has a name.
+fn lists(list: &Option<Vec<String>>, name: &str) -> bool {
+    list.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == name))
 }
 
 fn whole(value: &Value) -> Option<u32> {
