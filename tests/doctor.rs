@@ -116,9 +116,15 @@ fn a_load_that_cannot_work_is_never_called_one_that_could_and_the_next_command_i
     let without_root = |place: &Place, command: &mut Command| {
         command.env(PASSWORD, place.path("private/password")).env_remove("KDNA_MCP_WORKSPACE_ROOT");
     };
-    let no_consent = |_: &Place, command: &mut Command| drop(command.env_remove(FILE));
-    let other_host = |_: &Place, command: &mut Command| drop(command.env("KDNA_MCP_HOST_ID", "another-host"));
-    let ledger = |_: &Place, command: &mut Command| drop(command.env("KDNA_BROKER_REQUIRE_LEDGER", "1"));
+    let no_consent = |_: &Place, command: &mut Command| {
+        command.env_remove(FILE);
+    };
+    let other_host = |_: &Place, command: &mut Command| {
+        command.env("KDNA_MCP_HOST_ID", "another-host");
+    };
+    let ledger = |_: &Place, command: &mut Command| {
+        command.env("KDNA_BROKER_REQUIRE_LEDGER", "1");
+    };
     let bare = |place: &Place| fs::remove_dir_all(place.path("ws/.kdna")).unwrap();
     let no_copy = |place: &Place| fs::remove_file(place.path(Place::snapshot())).unwrap();
     let as_it_is: fn(&Place) = |_| {};

@@ -40,9 +40,11 @@ impl Approval {
             (true, false, false, None) => Ok(Approval::Preview),
             (false, true, true, None) => Ok(Approval::UserExplicit),
             (false, true, false, Some(Some(digest))) => Ok(Approval::Digest(digest)),
-            (false, true, false, Some(None)) => Err(refused("--consent-digest must be a lowercase SHA-256 digest.")),
+            (false, true, false, Some(None)) => {
+                Err(Outcome::usage("--consent-digest must be a lowercase SHA-256 digest."))
+            }
             (false, false, false, None) => Ok(Approval::Interactive),
-            _ => Err(refused(&format!(
+            _ => Err(Outcome::usage(&format!(
                 "{command} requires either --preview, interactive confirmation, --yes --scope-user-approved, or --yes \
                  --consent-digest <preview digest>."
             ))),
@@ -58,11 +60,6 @@ impl Approval {
     }
 }
 
-/// A command line that is understood and refused.
-pub(crate) fn refused(message: &str) -> Outcome {
-    Outcome::refused(&Refusal::labelled(Reason::Usage, message.to_owned()))
-}
-
 /// Whether a policy is given by options.
 pub(crate) fn has_policy_options(arguments: &Arguments) -> bool {
     POLICY_VALUES.iter().any(|option| arguments.value(option).is_some())
@@ -75,10 +72,10 @@ pub(crate) fn read_policy(arguments: &Arguments) -> Result<Option<Vec<u8>>, Outc
         return Ok(None);
     }
     if has_policy_options(arguments) {
-        return Err(refused("Attachment stdin and role/scope argv options are mutually exclusive."));
+        return Err(Outcome::usage("Attachment stdin and role/scope argv options are mutually exclusive."));
     }
     input::read_stdin(limits::TASK_BYTES).map(Some).map_err(|fault| {
-        refused(match fault {
+        Outcome::usage(match fault {
             input::InputFault::Empty => "Attachment stdin must not be empty.",
             input::InputFault::TooLarge => "Attachment stdin exceeds the size limit.",
             input::InputFault::Unreadable => "Attachment stdin could not be read.",

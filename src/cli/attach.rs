@@ -3,10 +3,11 @@
 
 use crate::broker::approval::plan_of_source;
 use crate::capability::workspace::{self, Located};
-use crate::cli::approve::{self, Approval, refused};
+use crate::cli::approve::{self, Approval};
 use crate::cli::approve_question::{ATTACHING, attach_question};
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
+use crate::cli::help::OWNER;
 use crate::cli::outcome::Outcome;
 use crate::cli::{people, remembered};
 use crate::foundation::digest::Digest;
@@ -31,9 +32,6 @@ const ATTACH: Options = Options {
 };
 const LIST: Options =
     Options { flags: &[], values: &["--cwd", "--workspace-root"], repeatable: &[], flags_once: false };
-const USAGE: &str = "Usage: kdna attach <file.kdna> [--cwd <workspace>] (--attachment-stdin | [--role <text>] \
-    (--applies-to <text>... [--closed-world-scope] | --all-workspace) [--does-not-apply-to <text>...]) [--preview | \
-    (--yes (--scope-user-approved | --consent-digest <sha256:...>))]";
 
 /// `kdna attachments`: the nearest record as it stands, or `null`.
 pub(crate) fn attachments<S: System>(
@@ -41,9 +39,9 @@ pub(crate) fn attachments<S: System>(
     environment: &Environment,
     words: &[String],
 ) -> Result<Outcome, Outcome> {
-    let arguments = LIST.parse(words).map_err(|text| refused(&text))?;
+    let arguments = LIST.parse(words).map_err(|text| Outcome::usage(&text))?;
     if !arguments.positionals().is_empty() {
-        return Err(Outcome::usage("Usage: kdna attachments [--cwd <start>] [--workspace-root <boundary>]"));
+        return Err(OWNER.misused("attachments"));
     }
     let Some(located) = locate(system, environment, &arguments)? else {
         return Ok(Outcome::document(&Value::Null).shown_as(people::nothing_attached()));
@@ -88,8 +86,8 @@ pub(crate) fn record<S: System>(system: &S, located: &Located<S>) -> Result<Reco
 
 /// `kdna attach`.
 pub(crate) fn attach<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
-    let arguments = ATTACH.parse(words).map_err(|text| refused(&text))?;
-    let file = arguments.only_positional().ok_or_else(|| refused(USAGE))?;
+    let arguments = ATTACH.parse(words).map_err(|text| Outcome::usage(&text))?;
+    let file = arguments.only_positional().ok_or_else(|| OWNER.misused("attach"))?;
     let stdin = approve::read_policy(&arguments)?;
     let approval = Approval::of(&arguments, "Attach")?;
     let source = approve::read_source(system, file)?;

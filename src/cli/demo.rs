@@ -5,6 +5,7 @@ mod screen;
 mod steps;
 
 use crate::cli::environment::Environment;
+use crate::cli::help::BROKER;
 use crate::cli::outcome::Outcome;
 use crate::foundation::refusal::Reason;
 use crate::system::os;
@@ -14,7 +15,7 @@ use steps::Demo;
 /// Runs it.
 pub(crate) fn run(_: &Environment, words: &[String]) -> Outcome {
     if !words.is_empty() {
-        return Outcome::usage("Usage: kdna-broker demo");
+        return BROKER.misused("demo");
     }
     if os::start::check_platform().is_err() {
         return Outcome::refused(&Reason::KernelTooOld.into());

@@ -6,7 +6,9 @@ use crate::capability::state;
 use crate::cli::consent::{DECLINED, NO_TERMINAL};
 use crate::cli::environment::{Environment, inherited};
 use crate::cli::grammar::{Arguments, Options};
+use crate::cli::help::BROKER;
 use crate::cli::outcome::Outcome;
+use crate::cli::owner::with_errors;
 use crate::cli::{broker, consent};
 use crate::consent::document::Schema;
 use crate::foundation::refusal::{Reason, Refusal};
@@ -33,9 +35,6 @@ const OPTIONS: Options = Options {
     repeatable: &[],
     flags_once: true,
 };
-const USAGE: &str = "Usage: kdna-broker launch --host <id> --processor <name> [--workspace <dir>] [--host-root <dir>] \
-                     [--profile <profile>] [--attachment <id>] [--expires-in <30d>] [--secret-from tty|fd:N|systemd-credential:NAME|command:CMD] \
-                     [--details] [--no-transcript] -- COMMAND...";
 
 /// If this process was started to become a host: it does, or this is how it ends.
 pub(crate) fn become_host_if_asked() -> Option<Outcome> {
@@ -48,7 +47,11 @@ pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
     if os::start::check_platform().is_err() {
         return Outcome::refused(&Reason::KernelTooOld.into());
     }
-    let Some(at) = words.iter().position(|word| word == "--") else { return Outcome::usage(USAGE) };
+    with_errors(&BROKER, "launch", words, |words| parsed(environment, words))
+}
+
+fn parsed(environment: &Environment, words: &[String]) -> Outcome {
+    let Some(at) = words.iter().position(|word| word == "--") else { return BROKER.misused("launch") };
     let (own, rest) = words.split_at(at);
     match OPTIONS.parse(own) {
         Err(text) => Outcome::usage(&text),
@@ -62,7 +65,7 @@ fn started(environment: &Environment, arguments: &Arguments, command: &[String])
     let (Some(host_id), Some(processor), [], Some((word, _))) =
         (arguments.value("--host"), arguments.value("--processor"), arguments.positionals(), command.split_first())
     else {
-        return Err(Outcome::usage(USAGE));
+        return Err(BROKER.misused("launch"));
     };
     if command.iter().any(|word| word.contains('\0')) {
         return Err(Outcome::usage("The host's command must be UTF-8."));

@@ -13,6 +13,7 @@ use crate::capability::secret::AuthorizationSource;
 use crate::capability::state;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Options, shell_word};
+use crate::cli::help::BROKER;
 use crate::cli::outcome::Outcome;
 use crate::consent::document::Consent;
 use crate::consent::ledger::Ledger;
@@ -31,7 +32,6 @@ use crate::system::os::{self, OsSystem};
 use crate::system::{Enforcement, Fault, System};
 
 const OPTIONS: Options = Options { flags: &["--json"], values: &[], repeatable: &[], flags_once: true };
-const USAGE: &str = "Usage: kdna-broker doctor [--json]";
 /// The newest Landlock ABI that a measure of the sandbox is for.
 const FULL_LANDLOCK: u32 = 6;
 
@@ -85,7 +85,7 @@ fn refused(topic: &'static str, refusal: &Refusal) -> Finding {
 pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
     let arguments = match OPTIONS.parse(words) {
         Ok(arguments) if arguments.positionals().is_empty() => arguments,
-        Ok(_) => return Outcome::usage(USAGE),
+        Ok(_) => return BROKER.misused("doctor"),
         Err(text) => return Outcome::usage(&text),
     };
     let findings = findings(OsSystem::new(), environment);

@@ -57,10 +57,15 @@ impl Outcome {
         Self { refusal: Some(refusal.clone()), ..Self::error(text, 2) }
     }
 
-    /// A command line that cannot be understood: the recorded text; exit 2.
+    /// A command line that cannot be understood; exit 2.
     pub(crate) fn usage(text: &str) -> Self {
-        let refusal = Some(Refusal::labelled(Reason::Usage, text.to_owned()));
-        Self { refusal, ..Self::error(format!("Error: {text}"), 2) }
+        Self::refused(&Refusal::labelled(Reason::Usage, text.to_owned()))
+    }
+
+    /// The same of a command about an asset file, of `version`, and of a command that there is none of: the recorded text
+    /// alone.
+    pub(crate) fn not_understood(text: &str) -> Self {
+        Self { errors: format!("Error: {text}\n"), ..Self::usage(text) }
     }
 
     /// The same, with a refusal said as one JSON object on one line (`--json-errors`).

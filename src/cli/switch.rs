@@ -4,12 +4,13 @@
 use crate::broker::approval::plan_of_source;
 use crate::broker::stored;
 use crate::capability::workspace;
-use crate::cli::approve::{self, Approval, refused};
+use crate::cli::approve::{self, Approval};
 use crate::cli::approve_question::{SWITCHING, switch_question};
 use crate::cli::attach::located;
 use crate::cli::change::{self, find};
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
+use crate::cli::help::OWNER;
 use crate::cli::outcome::Outcome;
 use crate::cli::{people, remembered};
 use crate::foundation::digest::Digest;
@@ -34,17 +35,13 @@ const OPTIONS: Options = Options {
     repeatable: &["--applies-to", "--does-not-apply-to"],
     flags_once: false,
 };
-const USAGE: &str = "Usage: kdna switch <attachment-id> <file.kdna> [--cwd <start>] [--workspace-root <boundary>] \
-    (--retain-scope | --attachment-stdin | [--role <text>] (--applies-to <text>... [--closed-world-scope] | \
-    --all-workspace) [--does-not-apply-to <text>...]) [--preview | (--yes (--scope-user-approved | --consent-digest \
-    <sha256:...>))]";
 const ONE_POLICY: &str = "Switch requires exactly one reviewed policy source: --retain-scope, --attachment-stdin, or \
     role/scope argv options.";
 
 /// Runs it.
 pub(crate) fn run<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
-    let arguments = OPTIONS.parse(words).map_err(|text| refused(&text))?;
-    let [id, file] = arguments.positionals() else { return Err(Outcome::usage(USAGE)) };
+    let arguments = OPTIONS.parse(words).map_err(|text| Outcome::usage(&text))?;
+    let [id, file] = arguments.positionals() else { return Err(OWNER.misused("switch")) };
     let stdin = one_policy(&arguments)?;
     let approval = Approval::of(&arguments, "Switch")?;
     let source = approve::read_source(system, file)?;
@@ -91,7 +88,7 @@ fn one_policy(arguments: &Arguments) -> Result<Option<Vec<u8>>, Outcome> {
     let sources =
         [arguments.has("--retain-scope"), arguments.has("--attachment-stdin"), approve::has_policy_options(arguments)];
     if sources.iter().filter(|given| **given).count() != 1 {
-        return Err(refused(ONE_POLICY));
+        return Err(Outcome::usage(ONE_POLICY));
     }
     approve::read_policy(arguments)
 }

@@ -93,12 +93,12 @@ impl Managed {
     /// `policy_processor_forbidden`.
     pub fn allows_destination(&self, host_id: &str, processor: &str) -> Result<(), Refusal> {
         self.allows_host(host_id)?;
-        if lists(&self.processors, processor) { Ok(()) } else { Err(Reason::PolicyProcessorForbidden.into()) }
+        if lists(self.processors.as_deref(), processor) { Ok(()) } else { Err(Reason::PolicyProcessorForbidden.into()) }
     }
 
     /// Whether a host may receive anything. Refuses `policy_host_forbidden`.
     pub fn allows_host(&self, host_id: &str) -> Result<(), Refusal> {
-        if lists(&self.hosts, host_id) { Ok(()) } else { Err(Reason::PolicyHostForbidden.into()) }
+        if lists(self.hosts.as_deref(), host_id) { Ok(()) } else { Err(Reason::PolicyHostForbidden.into()) }
     }
 
     /// Whether an asset may be handed over at all. Refuses `policy_asset_revoked`.
@@ -178,8 +178,8 @@ impl Minimum {
 }
 
 /// Whether a list, where there is one, has a name.
-fn lists(list: &Option<Vec<String>>, name: &str) -> bool {
-    list.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == name))
+fn lists(list: Option<&[String]>, name: &str) -> bool {
+    list.is_none_or(|allowed| allowed.iter().any(|one| one == name))
 }
 
 fn whole(value: &Value) -> Option<u32> {

@@ -394,7 +394,7 @@ catalogue! {
     PasswordTriesSpent = "password_tries_spent", AuthorizationRejected, Authorization, "The password does not open the asset.", "Start again when you have the right one; nothing was started.";
 
     // --- command line
-    Usage = "usage", InputInvalid, CommandLine, "The command line cannot be understood.", "See 'kdna help'.";
+    Usage = "usage", InputInvalid, CommandLine, "The command line cannot be understood.", "See 'kdna help COMMAND' or 'kdna-broker help COMMAND'.";
     InputUnreadable = "input_unreadable", InputInvalid, CommandLine, "The input cannot be read.", "Check the input and try again.";
 }
 

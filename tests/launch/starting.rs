@@ -181,6 +181,34 @@ fn a_command_that_cannot_be_started_is_told_apart_and_leaves_nothing() {
 }
 
 #[test]
+fn a_program_that_launches_gets_a_refusal_as_json_and_a_hosts_own_words_are_left_alone() {
+    let stage = Stage::allowed(PUBLIC);
+    for (more, program, code, exit) in [
+        (&["--json-errors", "--expires-in", "x"][..], "true", "host_consent_usage_invalid", 2),
+        (&["--json-errors", "--no-such"], "true", "input_invalid", 2),
+        (&["--attachment", "att_000000000000000000000000", "--json-errors"], "true", "host_consent", 2),
+        (&["--json-errors"], "./none", "host_not_", 127),
+    ] {
+        let own = ["launch", "--host", HOST, "--processor", PROCESSOR, "--workspace", "ws"];
+        let words = [&own[..], more, &["--", program]].concat();
+        let mut command = stage.scratch.command(Program::Broker, words);
+        stage.arrange(&mut command);
+        let ended = crate::support::command::run(command, None);
+        assert_eq!(ended.exit, Exit::Status(exit), "{more:?}: {}", ended.stderr_text());
+        let said = ended.stderr_text();
+        assert!(said.starts_with("{\"code\":\"") && said.lines().count() == 1, "{more:?}: {said}");
+        assert!(said.contains(&format!("\"code\":\"{code}")), "{more:?}: {said}");
+    }
+    let script = "test \"$1\" = --json-errors -a \"$2\" = --help";
+    let own = Stage::words(&[], script);
+    let words = [&own[..], &["sh", "--json-errors", "--help"]].concat();
+    let mut command = stage.scratch.command(Program::Broker, words);
+    stage.arrange(&mut command);
+    let ended = crate::support::command::run(command, None);
+    assert_eq!(ended.exit, Exit::Status(0), "{}", ended.stderr_text());
+}
+
+#[test]
 fn a_session_within_a_session_is_refused() {
     let stage = Stage::allowed(PUBLIC);
     // Without the variable the processes above tell; without those the variable does.

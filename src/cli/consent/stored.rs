@@ -1,12 +1,13 @@
 //! `kdna-broker consent status | list | show | revoke`: consents that are stored. Asks nobody and writes no consent.
 
-use super::{USAGE, place};
+use super::place;
 use crate::broker::approval::{self, ApprovalRequest, ConsentPlace};
 use crate::broker::settle::{self, Validity};
 use crate::capability::state;
 use crate::cli::broker;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
+use crate::cli::help::BROKER;
 use crate::cli::outcome::Outcome;
 use crate::consent::document::{Consent, Schema};
 use crate::consent::store::{self, ConsentFile};
@@ -37,7 +38,7 @@ pub(super) fn run<S: System>(
     };
     let arguments = options.parse(words).map_err(|text| Outcome::usage(&text))?;
     if !arguments.positionals().is_empty() {
-        return Err(Outcome::usage(USAGE));
+        return Err(BROKER.misused(&format!("consent {command}")));
     }
     match command {
         "list" => Ok(list(system, &place(system, environment)?)?),
