@@ -2,6 +2,7 @@
 //! it back. Reads an answer from the terminal only.
 
 mod stored;
+mod told;
 
 use crate::broker::approval::{Approval, ApprovalRequest, ConsentPlace, NOT_REMEMBERED, Question, lifetime};
 use crate::broker::settle::{self, Validity};

@@ -187,7 +187,7 @@ fn a_program_that_launches_gets_a_refusal_as_json_and_a_hosts_own_words_are_left
         (&["--json-errors", "--expires-in", "x"][..], "true", "host_consent_usage_invalid", 2),
         (&["--json-errors", "--no-such"], "true", "input_invalid", 2),
         (&["--attachment", "att_000000000000000000000000", "--json-errors"], "true", "host_consent", 2),
-        (&["--json-errors"], "./none", "host_not_", 127),
+        (&["--json-errors"], "./none", "launch_failed", 127),
     ] {
         let own = ["launch", "--host", HOST, "--processor", PROCESSOR, "--workspace", "ws"];
         let words = [&own[..], more, &["--", program]].concat();
