@@ -64,12 +64,16 @@ fn needs_password(plan: &Value) -> bool {
     plan.get("state").and_then(Value::as_str) == Some("needs_password")
 }
 
+/// What a person is told who typed no whole line: Control-C, end of input, or more than a password may have.
+const CANCELLED: &str = "Cancelled: no password of at most 1,024 bytes was typed. Nothing was written.";
+
 /// Asked twice, without being shown.
 fn typed_password<S: System>(system: &S) -> Result<Secret, Outcome> {
     let ask = |question| {
         let mut buffer = Secret::buffer(system);
         let filled = system.ask_secret(question, buffer.as_mut_slice());
         let filled = filled.map_err(|NoTerminal| Outcome::not_understood(NO_TERMINAL))?;
+        let filled = filled.ok_or_else(|| Outcome::not_understood(CANCELLED))?;
         Secret::new(buffer, filled).map_err(refused_password)
     };
     let password = ask("Password for the protected asset: ")?;

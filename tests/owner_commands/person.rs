@@ -138,6 +138,14 @@ impl Person {
         true
     }
 
+    /// Whether the screen holds a text by now; waits for nothing.
+    pub(crate) fn has_shown(&mut self, text: &str) -> bool {
+        while let Ok(step) = self.screen.try_recv() {
+            self.shown.extend(step);
+        }
+        self.screen().contains(text)
+    }
+
     /// As [`Person::is_shown`], for what was not there when this was asked last.
     pub(crate) fn is_shown_again(&mut self, text: &str) -> bool {
         let seen = self.is_shown(text);
