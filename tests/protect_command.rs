@@ -211,12 +211,7 @@ fn an_asset_does_not_become_part_of_the_next_one() {
 #[test]
 fn the_command_line_is_understood_or_refused() {
     let author = Author::new();
-    author.assert_refused(
-        &["protect", "source"],
-        PASSWORD,
-        2,
-        "Usage: kdna protect SOURCE_DIR|FILE.kdna FILE.kdna",
-    );
+    author.assert_refused(&["protect", "source"], PASSWORD, 2, "Usage: kdna protect SOURCE_DIR|FILE.kdna FILE.kdna");
     author.assert_refused(&["protect", "source", "a.zip"], PASSWORD, 2, "The name of an asset ends in .kdna: a.zip");
     author.assert_refused(&["protect", "nowhere", "a.kdna", "--password-stdin"], PASSWORD, 2, "not a KDNA container");
     let nowhere = ["protect", "source", "nowhere/a.kdna", "--password-stdin"];

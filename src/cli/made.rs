@@ -185,16 +185,40 @@ pub(super) fn refused_by(report: &ChildReport) -> Outcome {
     })
 }
 
+/// The members that every manifest has, in the order in which an author writes them (docs/contract/authoring.md).
+const MEMBERS: [&str; 11] = [
+    "format_version",
+    "asset_id",
+    "asset_uid",
+    "asset_type",
+    "title",
+    "version",
+    "judgment_version",
+    "created_at",
+    "updated_at",
+    "compatibility",
+    "payload",
+];
+
+/// Where a problem is listed: members that are missing first. What a condition asks for that holds only because of them
+/// (a manifest without `payload` is told to have `encryption`) comes after them.
+fn rank(problem: &str) -> usize {
+    let missing = problem.strip_prefix("manifest: <root> must have required property '");
+    let member = missing.and_then(|rest| rest.strip_suffix('\''));
+    MEMBERS.iter().position(|known| Some(*known) == member).unwrap_or(MEMBERS.len())
+}
+
 /// The gates' problems, else the plan's issues: the words of the contract with the author's own names in them.
 fn invalid(document: &Value, plan: &Value) -> Outcome {
     let list = |value: Option<&Value>| value.and_then(Value::as_array).unwrap_or_default().to_vec();
     let problems = list(document.get("problems"));
     let issues = list(plan.get("issues"));
-    let texts: Vec<&str> = if problems.is_empty() {
+    let mut texts: Vec<&str> = if problems.is_empty() {
         issues.iter().filter_map(|issue| issue.get("message")?.as_str()).collect()
     } else {
         problems.iter().filter_map(Value::as_str).collect()
     };
+    texts.sort_by_key(|text| rank(text));
     let mut text = "Error: Nothing was written: the result would not be a valid asset.".to_owned();
     for problem in texts.iter().take(PROBLEMS_SHOWN) {
         text.push_str("\n  ");
