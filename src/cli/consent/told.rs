@@ -39,7 +39,7 @@ pub(super) fn approved(consent: &Consent) -> String {
         rows.push(("Approved", timed.issued_at.to_string()));
     }
     rows.push(("Valid until", time(timed.and_then(|timed| timed.expires_at), "(no end)")));
-    rows.iter().map(|(label, says)| format!("{:LABEL$}{says}\n", format!("  {label}"))).collect()
+    rows.iter().flat_map(|(label, says)| [format!("{:LABEL$}", format!("  {label}")), format!("{says}\n")]).collect()
 }
 
 /// Why it does not apply from here, in plain words, and what to do.

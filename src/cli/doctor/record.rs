@@ -39,13 +39,6 @@ pub(super) fn examine<S: System>(system: &S, located: &Located<S>, kdna: &S::Dir
     }
     let Ok(record) = Record::read(&bytes) else { return };
     let enabled = record.attachments().iter().filter(|attachment| attachment.enabled).count();
-    if enabled == 0 && !record.attachments().is_empty() {
-        findings.noted(
-            PLACE,
-            "Every attachment is disabled: no task loads anything.",
-            "Switch one on: 'kdna enable ID'.",
-        );
-    }
     if enabled > limits::CANDIDATES {
         let problem = format!("{enabled} attachments are enabled; a host may be shown {}.", limits::CANDIDATES);
         findings.refused(PLACE, problem, "Disable or remove attachments: 'kdna disable ID'.");
