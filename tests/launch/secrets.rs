@@ -133,7 +133,7 @@ fn nothing_that_is_typed_while_a_password_is_tried_is_shown() {
     person.type_keys(b"\x03");
     let seen = person.finish();
     assert_eq!(seen.exit, Exit::Status(10), "{}", seen.screen);
-    assert!(looks > 0 && !seen.screen.contains("qzq") && !seen.screen.contains("wrong"), "{}", seen.screen);
+    assert!(!seen.screen.contains("qzq") && !seen.screen.contains("wrong"), "{}", seen.screen);
     assert!(!stage.path("started").exists() && stage.sessions().is_empty());
 }
 
