@@ -104,8 +104,9 @@ fn a_switch_takes_exactly_one_policy() {
     }
     for words in [&["switch", &id][..], &["enable"], &["remove", "a", "b"], &["cleanup", "x"], &["doctor", "x"]] {
         let refused = kdna(&scratch, words);
-        let usage = format!("Error: Usage: kdna {} ", words[0]);
+        let usage = format!("Error: [input_invalid] Usage: kdna {} ", words[0]);
         assert!(refused.stderr_text().starts_with(&usage), "{refused:?}");
+        assert!(refused.stderr_text().ends_with("\nSee 'kdna help COMMAND' or 'kdna-broker help COMMAND'.\n"));
         assert_eq!((refused.exit, refused.stdout.len()), (Exit::Status(2), 0));
     }
     let refused = kdna(&scratch, &["cleanup", "--yes"]);
@@ -157,6 +158,25 @@ fn a_refusal_is_one_json_object_where_a_program_asks_for_it() {
     let done = run(scratch.command(Program::Broker, request), None);
     assert!(parse(&done.stderr).is_some(), "{done:?}");
     assert_eq!(kdna(&scratch, &["attachments", "--json-errors"]).stdout, b"null\n", "an answer stays what it is");
+}
+
+#[test]
+fn each_command_has_a_page_of_its_own_and_a_mistyped_one_is_answered_with_the_nearest() {
+    let scratch = project();
+    for words in [&["help", "remove"][..], &["remove", "--help"], &["remove", "x", "--help"]] {
+        let page = run(scratch.command(Program::Owner, words), None);
+        assert_eq!((page.exit, page.stderr_text().as_str()), (Exit::Status(0), ""), "{words:?}");
+        assert!(page.stdout_text().starts_with("Usage: kdna remove ID\n"), "{words:?}: {}", page.stdout_text());
+        assert!(!page.stdout_text().contains("rollback"), "of that one command alone");
+    }
+    for (words, said) in [
+        (&["help", "remov"][..], "Error: [input_invalid] There is no command: remov\nDid you mean remove?\n"),
+        (&["remov", "x"], "Error: command is not in the approved allowlist: remov\nDid you mean remove?\n"),
+    ] {
+        let refused = run(scratch.command(Program::Owner, words), None);
+        assert_eq!((refused.exit, refused.stdout.len()), (Exit::Status(2), 0), "{words:?}");
+        assert!(refused.stderr_text().starts_with(said), "{words:?}: {}", refused.stderr_text());
+    }
 }
 
 #[test]

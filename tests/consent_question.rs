@@ -7,7 +7,7 @@
 mod support;
 
 use kdna_broker::broker::approval::{Approval, ApprovalRequest, ConsentPlace, Question, lifetime};
-use kdna_broker::broker::settle::{Settled, Validity, check, settle};
+use kdna_broker::broker::settle::{Settled, Validity, check, settle, standing};
 use kdna_broker::broker::{Broker, Settings};
 use kdna_broker::consent::Consent;
 use kdna_broker::consent::document::Schema;
@@ -243,4 +243,42 @@ fn nobody_is_asked_for_what_the_policy_forbids_and_an_end_is_the_latest_that_it_
     let settings = Settings { consent_file: None, consent_directory: Some("/state/consents".into()), ..settings() };
     let server = Broker::start(system.clone(), settings, Delegate::embedded()).unwrap();
     assert!(delivered(&load(&server)), "and a server loads under it");
+}
+
+#[test]
+fn nobody_is_asked_where_the_policy_wants_a_stronger_sandbox_than_this_machine_gives() {
+    let (state, place) = (state(), place());
+    for (minimum, expected) in [
+        ("\"landlock\":7", Ok(())),
+        ("\"landlock\":8", Err(Reason::PolicyEnforcement)),
+        ("\"landlock\":7,\"pin\":\"embedded\"", Ok(())),
+    ] {
+        let system = answering("y");
+        let policy = POLICY.replace("\"landlock\":1", minimum);
+        system.arrange(|world| world.set_content(POLICY_PATH, policy.as_bytes()).unwrap());
+        let settled = settle(&system, &Delegate::embedded(), &request(&state), &place, false);
+        assert_eq!(settled.map(drop).map_err(|refusal| refusal.reason()), expected, "{minimum}");
+        assert_eq!(asked(&system), usize::from(expected.is_ok()), "{minimum}");
+        let made = system.arrange(|world| world.paths().iter().any(|path| path.starts_with("/state/consents")));
+        assert_eq!(made, expected.is_ok(), "{minimum}: what is refused leaves nothing");
+    }
+}
+
+#[test]
+fn what_a_server_would_meet_is_judged_for_the_destination_that_the_consent_names() {
+    let (state, place) = (state(), place());
+    let base = ApprovalRequest { processor: "", ..request(&state) };
+    let system = answering("y");
+    assert!(matches!(standing(&system, &base, &place), Ok(Validity::Needed(_))));
+    ask(&system).unwrap();
+    assert!(matches!(standing(&system, &base, &place), Ok(Validity::Valid { .. })));
+    for (from, to, reason) in [
+        ("[\"golden-host\"]", "[\"other\"]", Reason::PolicyHostForbidden),
+        ("[\"Example Inference Ltd\"]", "[\"Other\"]", Reason::PolicyProcessorForbidden),
+    ] {
+        let policy = POLICY.replace(from, to);
+        system.arrange(|world| world.set_content(POLICY_PATH, policy.as_bytes()).unwrap());
+        assert_eq!(standing(&system, &base, &place).unwrap_err().reason(), reason);
+    }
+    assert_eq!(asked(&system), 1, "a look asks nobody");
 }

@@ -92,6 +92,92 @@ fn each_thing_that_is_missing_is_named_with_what_to_do() {
     assert_eq!(topic(&place, |command| command, "journal").0, "missing");
 }
 
+/// What is done to a place before the doctor comes, and to the doctor's environment.
+type Arrange = (fn(&Place), fn(&Place, &mut Command));
+
+const FILE: &str = "KDNA_MCP_HOST_PROCESSING_CONSENT_FILE";
+const PASSWORD: &str = "KDNA_MCP_AUTHORIZATION_FILE";
+
+#[test]
+fn a_load_that_cannot_work_is_never_called_one_that_could_and_the_next_command_is_named() {
+    let set = |place: &Place| drop(place.scratch.directory("private/set", 0o700));
+    let in_set = |place: &Place, command: &mut Command| {
+        command.env_remove(FILE).env("KDNA_BROKER_CONSENT_DIR", place.path("private/set"));
+    };
+    let disabled = |place: &Place| {
+        let path = place.path("ws/.kdna/attachments.json");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(path, text.replace("\"enabled\"", "\"disabled\"")).unwrap();
+    };
+    let open = |place: &Place| drop(place.scratch.file("private/password", "pw", 0o644));
+    let with_password = |place: &Place, command: &mut Command| {
+        command.env(PASSWORD, place.path("private/password"));
+    };
+    let without_root = |place: &Place, command: &mut Command| {
+        command.env(PASSWORD, place.path("private/password")).env_remove("KDNA_MCP_WORKSPACE_ROOT");
+    };
+    let no_consent = |_: &Place, command: &mut Command| {
+        command.env_remove(FILE);
+    };
+    let other_host = |_: &Place, command: &mut Command| {
+        command.env("KDNA_MCP_HOST_ID", "another-host");
+    };
+    let ledger = |_: &Place, command: &mut Command| {
+        command.env("KDNA_BROKER_REQUIRE_LEDGER", "1");
+    };
+    let bare = |place: &Place| fs::remove_dir_all(place.path("ws/.kdna")).unwrap();
+    let no_copy = |place: &Place| fs::remove_file(place.path(Place::snapshot())).unwrap();
+    let as_it_is: fn(&Place) = |_| {};
+    let as_it_was: fn(&Place, &mut Command) = |_, _| {};
+    let request = "Next: kdna-broker consent request --host ";
+    let cases: [(&str, Arrange, &str, &str); 10] = [
+        ("an empty consent set", (set, in_set), "load", request),
+        ("no consent is named", (as_it_is, no_consent), "consent", "KDNA_BROKER_CONSENT_DIR="),
+        ("a consent for another host", (as_it_is, other_host), "load", request),
+        ("a ledger without an entry", (as_it_is, ledger), "load", "Next: kdna-broker adopt --cwd "),
+        ("every attachment is disabled", (disabled, as_it_was), "load", "kdna enable ID --cwd "),
+        ("nothing is attached", (bare, as_it_was), "load", "Next: kdna attach FILE.kdna --cwd "),
+        ("the stored copy is gone", (no_copy, as_it_was), "load", "Next: kdna switch att_"),
+        ("the password file is not there", (as_it_is, with_password), "password", "0600"),
+        ("others can read the password", (open, with_password), "password", "0600"),
+        ("others can read it, and no root is named", (open, without_root), "password", "0600"),
+    ];
+    for (label, (change, arrange), name, next) in cases {
+        let place = Place::new();
+        change(&place);
+        let before = tree(place.scratch.path());
+        let arranged = |command: &mut Command| arrange(&place, command);
+        let (state, remedy, exit) = topic(
+            &place,
+            |command| {
+                arranged(command);
+                command
+            },
+            name,
+        );
+        assert_eq!((state.as_str(), exit), ("missing", Exit::Status(1)), "{label}");
+        assert!(remedy.contains(next), "{label}: {remedy}");
+        let text = doctor(&place, |command| {
+            arranged(command);
+            command
+        })
+        .stdout_text();
+        assert!(text.ends_with("A load cannot work until what is missing is there.\n"), "{label}: {text}");
+        assert_eq!(tree(place.scratch.path()), before, "{label}: it looks and changes nothing");
+    }
+}
+
+#[test]
+fn one_attachment_that_works_is_enough_and_without_coordinates_nothing_is_promised() {
+    let place = Place::new();
+    let text = doctor(&place, |command| command).stdout_text();
+    assert!(text.lines().any(|line| line.starts_with("good     load") && line.contains("golden-host")), "{text}");
+    let bare = doctor(&place, |command| command.env_remove("KDNA_MCP_WORKSPACE_ROOT").env_remove("KDNA_MCP_HOST_ID"));
+    let text = bare.stdout_text();
+    assert!(!text.contains("A load could work") && !text.contains("A load cannot work"), "{text}");
+    assert!(text.contains("Nothing stands against a load"), "{text}");
+}
+
 #[test]
 fn coordinates_that_are_not_set_are_noted_and_not_judged() {
     let place = Place::new();

@@ -53,6 +53,26 @@ fn each_host_gets_the_entry_that_was_looked_at() {
     }
 }
 
+#[test]
+fn a_refusal_is_one_json_object_where_a_program_asks_for_it() {
+    let place = Place::new();
+    for words in [&["no-such-host", "--json-errors"][..], &["codex", "--server", "review", "--json-errors"]] {
+        let ended = host_config(&place, words);
+        assert_eq!((ended.exit, ended.stdout.len()), (Exit::Status(2), 0), "{words:?}");
+        let document = parse(&ended.stderr).unwrap_or_else(|| panic!("{}", ended.stderr_text()));
+        assert_eq!(document.get("code").and_then(Value::as_str), Some("input_invalid"), "{words:?}");
+    }
+}
+
+#[test]
+fn the_help_names_every_host_that_there_is_an_entry_for() {
+    let place = Place::new();
+    let known: Vec<&str> = HOSTS.iter().map(|host| host.id).collect();
+    let page = host_config(&place, &["--help"]);
+    assert_eq!((page.exit, page.stderr_text().as_str()), (Exit::Status(0), ""));
+    assert!(page.stdout_text().contains(&known.join("|")), "{}", page.stdout_text());
+}
+
 /// The texts of an entry that a host would be given: behind the first line that is empty, each block.
 fn blocks(text: &str) -> Vec<String> {
     let parts: Vec<&str> = text.split("\n\n").collect();

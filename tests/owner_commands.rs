@@ -15,6 +15,8 @@ mod asking;
 mod attaching;
 #[path = "owner_commands/deciding.rs"]
 mod deciding;
+#[path = "owner_commands/demonstration.rs"]
+mod demonstration;
 #[path = "owner_commands/keeping.rs"]
 mod keeping;
 #[path = "owner_commands/person.rs"]

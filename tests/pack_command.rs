@@ -197,7 +197,7 @@ fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
 #[test]
 fn the_command_line_is_understood_or_refused() {
     let author = Author::new();
-    author.assert_refused(&["pack", "source"], 2, "Usage: kdna pack <source-dir> <file.kdna> [--force]");
+    author.assert_refused(&["pack", "source"], 2, "Usage: kdna pack SOURCE_DIR FILE.kdna [--force]");
     author.assert_refused(&["pack", "source", "a.kdna", "more"], 2, "Usage: kdna pack");
     author.assert_refused(&["pack", "source", "a.zip"], 2, "The name of an asset ends in .kdna: a.zip");
     author.assert_refused(&["pack", "source", ".kdna"], 2, "ends in .kdna");

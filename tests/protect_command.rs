@@ -211,12 +211,7 @@ fn an_asset_does_not_become_part_of_the_next_one() {
 #[test]
 fn the_command_line_is_understood_or_refused() {
     let author = Author::new();
-    author.assert_refused(
-        &["protect", "source"],
-        PASSWORD,
-        2,
-        "Usage: kdna protect <source-dir|file.kdna> <file.kdna>",
-    );
+    author.assert_refused(&["protect", "source"], PASSWORD, 2, "Usage: kdna protect SOURCE_DIR|FILE.kdna FILE.kdna");
     author.assert_refused(&["protect", "source", "a.zip"], PASSWORD, 2, "The name of an asset ends in .kdna: a.zip");
     author.assert_refused(&["protect", "nowhere", "a.kdna", "--password-stdin"], PASSWORD, 2, "not a KDNA container");
     let nowhere = ["protect", "source", "nowhere/a.kdna", "--password-stdin"];
@@ -229,12 +224,12 @@ fn on_terminal(author: &Author) -> (impl Read + Write, Child) {
     let (master, other) = open_pair().unwrap();
     let mut command = author.0.command(Program::Owner, ["--on-terminal", "protect", "source", "a.kdna"]);
     // The command holds the terminal's other end until it is dropped, here.
-    (master, command.stdin(other).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    (master, command.stdin(other).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
 }
 
-/// What a person saw who typed these lines, and how the command ended.
-fn typed(author: &Author, lines: &[&str]) -> (String, i32) {
-    let (mut master, mut child) = on_terminal(author);
+/// What a person saw who typed these lines, what was said to standard error, and how the command ended.
+fn typed(author: &Author, lines: &[&str]) -> (String, String, i32) {
+    let (mut master, child) = on_terminal(author);
     let (mut shown, mut lines, mut answered) = (Vec::new(), lines.iter(), 0);
     let mut buffer = [0; 256];
     while let Ok(count @ 1..) = master.read(&mut buffer) {
@@ -245,22 +240,34 @@ fn typed(author: &Author, lines: &[&str]) -> (String, i32) {
             master.write_all(lines.next().map_or("\u{3}", |line| line).as_bytes()).unwrap();
         }
     }
-    (String::from_utf8_lossy(&shown).into_owned(), child.wait().unwrap().code().unwrap())
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    (String::from_utf8_lossy(&shown).into_owned(), said, ended.status.code().unwrap())
 }
 
 #[test]
 fn a_typed_password_is_asked_twice_and_never_shown() {
     let author = Author::new();
     let line = format!("{PASSWORD}\n");
-    let (shown, exit) = typed(&author, &[&line, &line]);
+    let (shown, _, exit) = typed(&author, &[&line, &line]);
     assert_eq!(exit, 0, "{shown}");
     assert!(shown.contains("Password for the protected asset: ") && shown.contains("The same again: "), "{shown}");
     assert!(!shown.contains("canary") && !shown.contains('*'), "{shown}");
     assert_eq!(author.load("a.kdna", PASSWORD).exit, Exit::Status(0), "exactly what was typed");
     fs::remove_file(author.path("a.kdna")).unwrap();
     let long = format!("{}\n", "x".repeat(1025));
-    for lines in [&[&*line, "another\n"][..], &["\n"], &[&line, "\n"], &["\u{3}"], &["canary\u{4}"], &[&long, &long]] {
-        let (shown, exit) = typed(&author, lines);
+    let (cancelled, empty) = ("Error: Cancelled: ", "Error: Password input is empty.");
+    for (lines, says) in [
+        (&[&*line, "another\n"][..], "Error: The two passwords differ. Nothing was written."),
+        (&["\n"], empty),
+        (&[&line, "\n"], empty),
+        (&["\u{3}"], cancelled),
+        (&["canary\u{4}"], cancelled),
+        (&[&line, "\u{3}"], cancelled),
+        (&[&long, &long], cancelled),
+    ] {
+        let (shown, said, exit) = typed(&author, lines);
+        assert!(said.starts_with(says) && said.lines().count() == 1, "{lines:?}: {said}");
         assert_eq!((exit, author.made()), (2, Vec::new()), "{lines:?}: {shown}");
         assert!(!shown.contains("canary"), "{shown}");
     }

@@ -64,7 +64,7 @@ pub fn adopt<S: System>(
     let asker = Asker::admit(system, request.state, About::attachment(first))?;
     let mut shown = Vec::new();
     for entry in &entries {
-        let plan = stored::verify_with(system, delegate, &workspace, &entry.asset)?;
+        let plan = stored::verify_with(system, delegate, &workspace, &entry.asset)?.value;
         shown.push((entry.clone(), plan.title().unwrap_or_default().to_owned()));
     }
     let question = adoption::question(&workspace.root, &shown);

@@ -16,6 +16,7 @@ use crate::consent::managed;
 use crate::consent::prompt;
 use crate::consent::store::{ConsentFile, Standing};
 use crate::delegate::Delegate;
+use crate::delegate::child::Reply;
 use crate::delegate::contract::{PlanRequest, Request};
 use crate::foundation::digest::Digest;
 use crate::foundation::json::read_strict;
@@ -25,7 +26,7 @@ use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::refusal::{Reason, Refusal, Stage};
 use crate::foundation::time::Timestamp;
 use crate::journal::{Event, Journal, OperationId, RowDraft};
-use crate::system::{Cancel, Kind, NoTerminal, System};
+use crate::system::{Cancel, Enforcement, Kind, NoTerminal, System};
 
 /// What the person's command line says.
 #[derive(Clone, Debug)]
@@ -101,6 +102,10 @@ pub enum Approval {
     NoTerminal,
 }
 
+/// What a person is told where an allowance is in force and what it replaced could not be remembered as taken back.
+pub const NOT_REMEMBERED: &str =
+    "It replaced what was in this file. That could not be recorded: a copy of the former file would still be valid.";
+
 /// A question about one attachment of one workspace, ready to be asked.
 pub struct Question<S: System> {
     draft: ConsentDraft,
@@ -118,22 +123,26 @@ impl<S: System> Question<S> {
 
     /// Gathers the facts; the asset is looked at by the given runtime. Refuses where there is no workspace, no single
     /// enabled attachment, where the stored asset is not the approved one, where the host root would be refused by the
-    /// server, where the ledger is required and does not know the entry, and what the managed policy forbids.
+    /// server, where the ledger is required and does not know the entry, and what the managed policy forbids: also where
+    /// this runtime was confined less than the policy asks of a load.
     pub fn prepare_with(system: &S, delegate: &Delegate<S>, request: &ApprovalRequest<'_>) -> Result<Self, Refusal> {
         let subject = Subject::find(system, request)?;
-        let plan = stored::verify_with(system, delegate, &subject.workspace, &subject.attachment.asset)?;
+        let Reply { value: plan, enforcement } =
+            stored::verify_with(system, delegate, &subject.workspace, &subject.attachment.asset)?;
         let ledger = subject.check_ledger(system, request)?;
-        let expires_at = Self::end_within_policy(system, request, &subject)?;
+        let expires_at = Self::end_within_policy(system, request, &subject, enforcement)?;
         let draft = ConsentDraft::new(facts(request, &subject, &plan, expires_at)?)?;
         let approved_here = ledger.check(&subject.key(), draft.as_facts().entry_digest).is_ok();
         Ok(Self { draft, subject, approved_here, schema: request.schema, state: request.state.clone() })
     }
 
     /// The end that an allowance given now would have: the one asked for, else the latest that the managed policy allows.
+    /// Refuses what the policy would refuse of every load under it.
     fn end_within_policy(
         system: &S,
         request: &ApprovalRequest<'_>,
         subject: &Subject<S>,
+        reached: Enforcement,
     ) -> Result<Option<Timestamp>, Refusal> {
         let now = system.now();
         let is_timed = request.schema == Schema::Timed;
@@ -143,6 +152,7 @@ impl<S: System> Question<S> {
         policy.allows_asset(subject.attachment.asset.digest)?;
         let end = wished.or_else(|| policy.end_of(now).filter(|_| is_timed));
         policy.allows_lifetime(now, end)?;
+        policy.allows_enforcement(Some(reached))?;
         Ok(end)
     }
 
@@ -228,7 +238,7 @@ pub fn question_of<S: System>(
     consent: &Consent,
 ) -> Result<String, Refusal> {
     let subject = Subject::find(system, request)?;
-    let plan = stored::verify_with(system, delegate, &subject.workspace, &subject.attachment.asset)?;
+    let plan = stored::verify_with(system, delegate, &subject.workspace, &subject.attachment.asset)?.value;
     let expires_at = consent.timed().and_then(|timed| timed.expires_at);
     Ok(prompt::question(&ConsentDraft::new(facts(request, &subject, &plan, expires_at)?)?))
 }

@@ -57,6 +57,24 @@ pub struct SettledSubject {
 /// `Err` is what no question could change: no workspace, a host root or a place that a server would refuse, the ledger, the
 /// managed policy, a clock that went back.
 pub fn check<S: System>(system: &S, request: &ApprovalRequest<'_>, place: &ConsentPlace) -> Result<Validity, Refusal> {
+    judge(system, request, place, Some(request.processor))
+}
+
+/// As [`check`], for whatever destination the consent itself names: what a server would meet.
+pub fn standing<S: System>(
+    system: &S,
+    request: &ApprovalRequest<'_>,
+    place: &ConsentPlace,
+) -> Result<Validity, Refusal> {
+    judge(system, request, place, None)
+}
+
+fn judge<S: System>(
+    system: &S,
+    request: &ApprovalRequest<'_>,
+    place: &ConsentPlace,
+    destination: Option<&str>,
+) -> Result<Validity, Refusal> {
     let subject = Subject::find(system, request)?;
     let ledger = subject.check_ledger(system, request)?;
     let attachment = &subject.attachment;
@@ -71,7 +89,10 @@ pub fn check<S: System>(system: &S, request: &ApprovalRequest<'_>, place: &Conse
         profile: request.profile,
     };
     if let Some(policy) = managed::look(system)? {
-        policy.allows_destination(request.host_id, request.processor)?;
+        match destination {
+            Some(processor) => policy.allows_destination(request.host_id, processor)?,
+            None => policy.allows_host(request.host_id)?,
+        }
         policy.allows_asset(attachment.asset.digest)?;
     }
     let (file, set) = match place {
@@ -80,7 +101,7 @@ pub fn check<S: System>(system: &S, request: &ApprovalRequest<'_>, place: &Conse
     };
     let source = ConsentSource::bind_either(system, file, set, subject.host_root.identity());
     let judged = ConsentLease::obtain(system, &source, &coordinates).and_then(|lease| {
-        if lease.processor() != request.processor {
+        if destination.is_some_and(|processor| lease.processor() != processor) {
             return Err(Reason::ConsentForOtherProcessor.into());
         }
         if ledger.is_revoked(lease.digest()) {
@@ -94,6 +115,7 @@ pub fn check<S: System>(system: &S, request: &ApprovalRequest<'_>, place: &Conse
             return Err(Reason::ConsentOlderThanChange.into());
         }
         if let Some(policy) = managed::look(system)? {
+            policy.allows_destination(request.host_id, lease.processor())?;
             policy.allows_consent(&lease, system.now())?;
         }
         Ok((lease.digest(), timed.and_then(|timed| timed.expires_at)))
@@ -105,8 +127,8 @@ pub fn check<S: System>(system: &S, request: &ApprovalRequest<'_>, place: &Conse
     }
 }
 
-/// Whether asking a person could help.
-fn is_for_a_person(refusal: &Refusal) -> bool {
+/// Whether asking a person for a consent could help against a refusal.
+pub fn is_for_a_person(refusal: &Refusal) -> bool {
     match refusal.reason() {
         Reason::ConsentParentInsecure
         | Reason::ConsentInsideWorkspace

@@ -69,14 +69,20 @@ impl AuthorizationSource {
     /// Judges the file that the coordinate names, without opening it: regular, one link, owned by this user, no group or
     /// other permission, 1 to 16,386 bytes, no writable ancestor, outside the workspace.
     pub fn bind<S: Observe>(system: &S, coordinate: &str, root: &PinnedRoot<S>) -> Result<Self, Refusal> {
+        let source = Self::bind_beside(system, coordinate)?;
+        if root.holds(system, &source.path) {
+            return Err(Reason::AuthorizationFileInvalid.into());
+        }
+        Ok(source)
+    }
+
+    /// As [`AuthorizationSource::bind`], where no workspace is known: only to look at, never for a load.
+    pub fn bind_beside<S: Observe>(system: &S, coordinate: &str) -> Result<Self, Refusal> {
         let refuse = |_| Refusal::new(Reason::AuthorizationFileInvalid);
         let path = AbsolutePath::parse(coordinate).map_err(|_| Reason::AuthorizationFileInvalid)?;
         let facts = system.look(&path).map_err(|fault| refuse(PrivateFault::from(fault)))?;
         judge(system, &facts).map_err(refuse)?;
         private_file::judge_ancestors(system, &path).map_err(refuse)?;
-        if root.holds(system, &path) {
-            return Err(Reason::AuthorizationFileInvalid.into());
-        }
         Ok(Self { path, facts })
     }
 

@@ -6,6 +6,7 @@ use crate::cli::broker;
 use crate::cli::consent::{DECLINED, NO_TERMINAL};
 use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
+use crate::cli::help::BROKER;
 use crate::cli::outcome::Outcome;
 use crate::cli::owner::with_errors;
 use crate::foundation::refusal::Reason;
@@ -13,20 +14,21 @@ use crate::system::System;
 use crate::system::os::{self, OsSystem};
 
 const OPTIONS: Options = Options { flags: &[], values: &["--cwd", "--attachment"], repeatable: &[], flags_once: false };
-const USAGE: &str = "Usage: kdna-broker adopt [--cwd <dir>] [--attachment <id>]";
 
 /// Runs it.
 pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
     if os::start::check_platform().is_err() {
         return Outcome::refused(&Reason::KernelTooOld.into());
     }
-    with_errors("adopt", words, |words| adopt(&OsSystem::new(), environment, words).unwrap_or_else(|refused| refused))
+    with_errors(&BROKER, "adopt", words, |words| {
+        adopt(&OsSystem::new(), environment, words).unwrap_or_else(|refused| refused)
+    })
 }
 
 fn adopt<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
     let arguments = OPTIONS.parse(words).map_err(|text| Outcome::usage(&text))?;
     if !arguments.positionals().is_empty() {
-        return Err(Outcome::usage(USAGE));
+        return Err(BROKER.misused("adopt"));
     }
     let state = state::state_path(system, environment.settings.state_directory.as_deref())?;
     let request = AdoptionRequest {

@@ -5,7 +5,8 @@ use crate::capability::root::named;
 use crate::cli::grammar::Arguments;
 use crate::cli::outcome::Outcome;
 use crate::cli::{asset, input, progress};
-use crate::consent::prompt::allows;
+use crate::consent::fitted::{Fitted, Part};
+use crate::consent::prompt::{SMALLEST, allows};
 use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
@@ -18,6 +19,9 @@ use std::io::IsTerminal;
 /// The flags of both commands.
 pub(crate) const POLICY_VALUES: [&str; 3] = ["--role", "--applies-to", "--does-not-apply-to"];
 const POLICY_FLAGS: [&str; 2] = ["--all-workspace", "--closed-world-scope"];
+
+/// What is asked. It fits a row of 40 cells, its answer included.
+const QUESTION: &str = "Allow? Only y or yes allows. [y/N] ";
 
 /// How the person approves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +40,11 @@ impl Approval {
             (true, false, false, None) => Ok(Approval::Preview),
             (false, true, true, None) => Ok(Approval::UserExplicit),
             (false, true, false, Some(Some(digest))) => Ok(Approval::Digest(digest)),
-            (false, true, false, Some(None)) => Err(refused("--consent-digest must be a lowercase SHA-256 digest.")),
+            (false, true, false, Some(None)) => {
+                Err(Outcome::usage("--consent-digest must be a lowercase SHA-256 digest."))
+            }
             (false, false, false, None) => Ok(Approval::Interactive),
-            _ => Err(refused(&format!(
+            _ => Err(Outcome::usage(&format!(
                 "{command} requires either --preview, interactive confirmation, --yes --scope-user-approved, or --yes \
                  --consent-digest <preview digest>."
             ))),
@@ -54,11 +60,6 @@ impl Approval {
     }
 }
 
-/// A command line that is understood and refused.
-pub(crate) fn refused(message: &str) -> Outcome {
-    Outcome::refused(&Refusal::labelled(Reason::Usage, message.to_owned()))
-}
-
 /// Whether a policy is given by options.
 pub(crate) fn has_policy_options(arguments: &Arguments) -> bool {
     POLICY_VALUES.iter().any(|option| arguments.value(option).is_some())
@@ -71,10 +72,10 @@ pub(crate) fn read_policy(arguments: &Arguments) -> Result<Option<Vec<u8>>, Outc
         return Ok(None);
     }
     if has_policy_options(arguments) {
-        return Err(refused("Attachment stdin and role/scope argv options are mutually exclusive."));
+        return Err(Outcome::usage("Attachment stdin and role/scope argv options are mutually exclusive."));
     }
     input::read_stdin(limits::TASK_BYTES).map(Some).map_err(|fault| {
-        refused(match fault {
+        Outcome::usage(match fault {
             input::InputFault::Empty => "Attachment stdin must not be empty.",
             input::InputFault::TooLarge => "Attachment stdin exceeds the size limit.",
             input::InputFault::Unreadable => "Attachment stdin could not be read.",
@@ -125,12 +126,15 @@ pub(crate) fn boundary<S: System>(system: &S, root: &AbsolutePath) -> String {
     system.working_directory().map_or_else(|_| root.as_str().to_owned(), |base| base.name_of(root))
 }
 
-/// The question on the person's terminal. Standard input and output must be one too: a script is told to use `--yes`.
-pub(crate) fn confirm<S: System>(system: &S, shown: &str) -> Result<(), Refusal> {
+/// The question on the person's terminal, no larger than its window. Standard input and output must be one too: a script is
+/// told to use `--yes`.
+pub(crate) fn confirm<S: System>(system: &S, heading: &str, parts: &[Part]) -> Result<(), Refusal> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(Reason::ApprovalNotInteractive.into());
     }
-    match system.ask(&format!("{shown}\nAllow this? Anything but 'y' or 'yes' declines. [y/N] ")) {
+    let question = Fitted { heading, parts, ask: QUESTION };
+    let shown = question.text(system.window().unwrap_or(SMALLEST)).ok_or(Reason::ApprovalWindowTooSmall)?;
+    match system.ask(&shown) {
         Ok(answer) if allows(&answer) => Ok(()),
         _ => Err(Reason::ApprovalDeclined.into()),
     }

@@ -47,7 +47,7 @@ const PASSWORD_ARGUMENT: &str =
 /// `kdna plan-load`.
 pub(crate) fn plan_load<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
     refuse_password_argument(words)?;
-    let arguments = PLAN.parse(words).map_err(|text| Outcome::usage(&text))?;
+    let arguments = PLAN.parse(words).map_err(|text| Outcome::not_understood(&text))?;
     let file = one_file(
         &arguments,
         "Usage: kdna plan-load <file.kdna> [--json] [--has-password] [--entitlement-status <status>]",
@@ -60,7 +60,7 @@ pub(crate) fn plan_load<S: System>(system: &S, words: &[String]) -> Result<Outco
 /// `kdna load`.
 pub(crate) fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
     refuse_password_argument(words)?;
-    let arguments = LOAD.parse(words).map_err(|text| Outcome::usage(&text))?;
+    let arguments = LOAD.parse(words).map_err(|text| Outcome::not_understood(&text))?;
     let file = one_file(
         &arguments,
         "Usage: kdna load <file.kdna> [--profile <profile>] [--as <format>] [--password-stdin] [--audit]",
@@ -71,19 +71,21 @@ pub(crate) fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, O
     let probe = PlanRequest { switches, ..PlanRequest::default() };
     let probe = in_worker(system, Request::PlanLoad(probe), &sealed)?;
     if probe.exit == 2 {
-        return Err(Outcome::usage(NOT_PACKAGED));
+        return Err(Outcome::not_understood(NOT_PACKAGED));
     }
     if arguments.has("--has-password") {
-        return Err(Outcome::usage("--has-password is a plan-load diagnostic only. Load requires --password-stdin."));
+        return Err(Outcome::not_understood(
+            "--has-password is a plan-load diagnostic only. Load requires --password-stdin.",
+        ));
     }
     let profile = arguments.value("--profile").unwrap_or("compact");
     if !["index", "compact", "scenario", "full", "minimal"].contains(&profile) {
-        return Err(Outcome::usage("Invalid load profile."));
+        return Err(Outcome::not_understood("Invalid load profile."));
     }
     match arguments.value("--as").unwrap_or("json") {
         "json" => {}
-        "prompt" | "raw" => return Err(Outcome::usage("This version prints load results as json only.")),
-        _ => return Err(Outcome::usage("Invalid output format.")),
+        "prompt" | "raw" => return Err(Outcome::not_understood("This version prints load results as json only.")),
+        _ => return Err(Outcome::not_understood("Invalid output format.")),
     }
     let entitlement_status = entitlement_status(&arguments)?;
     refuse_remote(&probe, &arguments)?;
@@ -102,7 +104,7 @@ pub(crate) fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, O
 
 /// `kdna inspect`.
 pub(crate) fn inspect<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
-    let arguments = INSPECT.parse(words).map_err(|text| Outcome::usage(&text))?;
+    let arguments = INSPECT.parse(words).map_err(|text| Outcome::not_understood(&text))?;
     let file = one_file(&arguments, "Usage: kdna inspect <file.kdna|source-dir>")?;
     let Named { sealed, digest, size, .. } = named(system, file, NOT_CONTAINER)?;
     let switches = switches(&arguments);
@@ -116,7 +118,7 @@ pub(crate) fn inspect<S: System>(system: &S, words: &[String]) -> Result<Outcome
 
 /// `kdna validate`.
 pub(crate) fn validate<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
-    let arguments = VALIDATE.parse(words).map_err(|text| Outcome::usage(&text))?;
+    let arguments = VALIDATE.parse(words).map_err(|text| Outcome::not_understood(&text))?;
     let file = one_file(
         &arguments,
         "Usage: kdna validate <file.kdna|source-dir> [--runtime] [--has-password] [--entitlement-status <status>]",
@@ -148,11 +150,11 @@ pub(crate) fn in_worker_with<S: System>(
 
 pub(crate) fn refuse_password_argument(words: &[String]) -> Result<(), Outcome> {
     let given = words.iter().any(|word| word == "--password" || word.starts_with("--password="));
-    if given { Err(Outcome::usage(PASSWORD_ARGUMENT)) } else { Ok(()) }
+    if given { Err(Outcome::not_understood(PASSWORD_ARGUMENT)) } else { Ok(()) }
 }
 
 fn one_file<'a>(arguments: &'a Arguments, usage: &str) -> Result<&'a str, Outcome> {
-    arguments.only_positional().ok_or_else(|| Outcome::usage(usage))
+    arguments.only_positional().ok_or_else(|| Outcome::not_understood(usage))
 }
 
 fn switches(arguments: &Arguments) -> Switches {
@@ -173,7 +175,9 @@ fn entitlement_status(arguments: &Arguments) -> Result<Option<String>, Outcome> 
     match arguments.value("--entitlement-status") {
         None => Ok(None),
         Some(status @ ("active" | "expired" | "revoked" | "offline_grace")) => Ok(Some(status.to_owned())),
-        Some(_) => Err(Outcome::usage("Invalid --entitlement-status. Use active, expired, revoked, or offline_grace.")),
+        Some(_) => Err(Outcome::not_understood(
+            "Invalid --entitlement-status. Use active, expired, revoked, or offline_grace.",
+        )),
     }
 }
 
@@ -196,21 +200,21 @@ struct Named<S: System> {
 /// Opens, bounds and seals a file that the person named. The directory above may be reached through links, as with any
 /// command line; the file itself may not be one.
 fn named<S: System>(system: &S, file: &str, irregular: &str) -> Result<Named<S>, Outcome> {
-    let missing = || Outcome::usage(&format!("File not found: {}", display(file, limits::TEXT_UNITS)));
+    let missing = || Outcome::not_understood(&format!("File not found: {}", display(file, limits::TEXT_UNITS)));
     let path = root::named(system, file).map_err(|_| missing())?;
     let facts = match system.look(&path) {
         Err(Fault::NotFound | Fault::WrongKind) if irregular == NOT_PACKAGED => return Err(missing()),
-        other => other.map_err(|_| Outcome::usage(irregular))?,
+        other => other.map_err(|_| Outcome::not_understood(irregular))?,
     };
     if facts.kind != Kind::Regular {
-        return Err(Outcome::usage(irregular));
+        return Err(Outcome::not_understood(irregular));
     }
     let sealed = open_named(system, &path).and_then(|file| match system.file_facts(&file)?.size {
         0 => Err(Fault::WrongKind),
         size => progress::during(progress::HASHING, || system.seal(&file, limits::SNAPSHOT_BYTES))
             .map(|(sealed, digest)| (sealed, digest, size)),
     });
-    let (sealed, digest, size) = sealed.map_err(|_| Outcome::usage(irregular))?;
+    let (sealed, digest, size) = sealed.map_err(|_| Outcome::not_understood(irregular))?;
     Ok(Named { sealed, path, digest, size })
 }
 
@@ -225,13 +229,15 @@ fn refuse_remote(plan: &ChildReport, arguments: &Arguments) -> Result<(), Outcom
     let document = crate::foundation::json::read_strict(&plan.output, limits::RUNTIME_REPLY_DEPTH).ok();
     let remote = document.as_ref().and_then(|plan| plan.get("access")?.as_str()) == Some("remote");
     if remote && arguments.value("--remote-server").is_none() {
-        return Err(Outcome::usage("This remote asset requires --remote-server or KDNA_REMOTE_SERVER.").exiting(3));
+        return Err(
+            Outcome::not_understood("This remote asset requires --remote-server or KDNA_REMOTE_SERVER.").exiting(3)
+        );
     }
     if remote {
-        return Err(Outcome::usage("This version never contacts a remote server."));
+        return Err(Outcome::not_understood("This version never contacts a remote server."));
     }
     if arguments.value("--remote-server").is_some() {
-        return Err(Outcome::usage("--remote-server applies only to remote assets."));
+        return Err(Outcome::not_understood("--remote-server applies only to remote assets."));
     }
     Ok(())
 }
@@ -240,7 +246,7 @@ fn refuse_remote(plan: &ChildReport, arguments: &Arguments) -> Result<(), Outcom
 pub(crate) fn read_password<S: System>(system: &S) -> Result<Secret, Outcome> {
     let mut input = Waiting(std::io::stdin().lock());
     if input.0.is_terminal() {
-        return Err(Outcome::usage("--password-stdin requires the password to be piped in on stdin."));
+        return Err(Outcome::not_understood("--password-stdin requires the password to be piped in on stdin."));
     }
     let mut buffer = Secret::buffer(system);
     let mut filled = 0;
@@ -249,7 +255,7 @@ pub(crate) fn read_password<S: System>(system: &S) -> Result<Secret, Outcome> {
             Ok(0) => break,
             Ok(count) => filled += count,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return Err(Outcome::usage("Password input could not be read.")),
+            Err(_) => return Err(Outcome::not_understood("Password input could not be read.")),
         }
     }
     Secret::new(buffer, filled).map_err(refused_password)
@@ -257,7 +263,7 @@ pub(crate) fn read_password<S: System>(system: &S) -> Result<Secret, Outcome> {
 
 /// The recorded text for what is no password.
 pub(crate) fn refused_password(fault: PasswordFault) -> Outcome {
-    Outcome::usage(match fault {
+    Outcome::not_understood(match fault {
         PasswordFault::Empty => "Password input is empty.",
         PasswordFault::TooLarge => "Password input exceeds the size limit.",
         PasswordFault::NotUtf8 => "Password input must be strict UTF-8.",
@@ -279,7 +285,7 @@ fn judge(report: &ChildReport, unrecognised: &str) -> Outcome {
     let exit = u8::try_from(report.exit).unwrap_or(1);
     match String::from_utf8(report.output.clone()) {
         Ok(output) if !output.is_empty() => Outcome { output, exit, ..Outcome::default() },
-        _ if exit == 2 => Outcome::usage(unrecognised),
+        _ if exit == 2 => Outcome::not_understood(unrecognised),
         _ => Outcome::failed(match failure_code(&report.errors) {
             Some(limits::KDF_REFUSED) => TOO_COSTLY.to_owned(),
             Some(code) => format!("Error: operation failed safely [{code}]."),

@@ -3,9 +3,11 @@
 
 use crate::broker::approval::plan_of_source;
 use crate::capability::workspace::{self, Located};
-use crate::cli::approve::{self, Approval, refused};
+use crate::cli::approve::{self, Approval};
+use crate::cli::approve_question::{ATTACHING, attach_question};
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
+use crate::cli::help::OWNER;
 use crate::cli::outcome::Outcome;
 use crate::cli::{people, remembered};
 use crate::foundation::digest::Digest;
@@ -30,9 +32,6 @@ const ATTACH: Options = Options {
 };
 const LIST: Options =
     Options { flags: &[], values: &["--cwd", "--workspace-root"], repeatable: &[], flags_once: false };
-const USAGE: &str = "Usage: kdna attach <file.kdna> [--cwd <workspace>] (--attachment-stdin | [--role <text>] \
-    (--applies-to <text>... [--closed-world-scope] | --all-workspace) [--does-not-apply-to <text>...]) [--preview | \
-    (--yes (--scope-user-approved | --consent-digest <sha256:...>))]";
 
 /// `kdna attachments`: the nearest record as it stands, or `null`.
 pub(crate) fn attachments<S: System>(
@@ -40,9 +39,9 @@ pub(crate) fn attachments<S: System>(
     environment: &Environment,
     words: &[String],
 ) -> Result<Outcome, Outcome> {
-    let arguments = LIST.parse(words).map_err(|text| refused(&text))?;
+    let arguments = LIST.parse(words).map_err(|text| Outcome::usage(&text))?;
     if !arguments.positionals().is_empty() {
-        return Err(Outcome::usage("Usage: kdna attachments [--cwd <start>] [--workspace-root <boundary>]"));
+        return Err(OWNER.misused("attachments"));
     }
     let Some(located) = locate(system, environment, &arguments)? else {
         return Ok(Outcome::document(&Value::Null).shown_as(people::nothing_attached()));
@@ -87,8 +86,8 @@ pub(crate) fn record<S: System>(system: &S, located: &Located<S>) -> Result<Reco
 
 /// `kdna attach`.
 pub(crate) fn attach<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
-    let arguments = ATTACH.parse(words).map_err(|text| refused(&text))?;
-    let file = arguments.only_positional().ok_or_else(|| refused(USAGE))?;
+    let arguments = ATTACH.parse(words).map_err(|text| Outcome::usage(&text))?;
+    let file = arguments.only_positional().ok_or_else(|| OWNER.misused("attach"))?;
     let stdin = approve::read_policy(&arguments)?;
     let approval = Approval::of(&arguments, "Attach")?;
     let source = approve::read_source(system, file)?;
@@ -98,16 +97,18 @@ pub(crate) fn attach<S: System>(system: &S, environment: &Environment, words: &[
     let policy = approve::policy(&arguments, stdin.as_deref(), approval.source())?;
     let proposal = Proposal::new(&located.root, Digest::of(&source.0), &plan, policy)?;
     let boundary = approve::boundary(system, &located.root);
-    let shown = people::attach_preview(&boundary, &proposal, plan.title());
     match approval {
         Approval::Preview => {
+            let shown = people::attach_preview(&boundary, &proposal, plan.title());
             let document = proposal.preview(&located.display, &boundary)?;
             let next = people::confirm_command("attach", words, proposal.consent_digest()?, stdin.is_some());
             return Ok(Outcome::document(&document).shown_as(shown + &next));
         }
         Approval::Digest(digest) => proposal.confirm(digest)?,
         Approval::UserExplicit => {}
-        Approval::Interactive => approve::confirm(system, &shown)?,
+        Approval::Interactive => {
+            approve::confirm(system, ATTACHING, &attach_question(&boundary, &proposal, plan.title()))?;
+        }
     }
     // The file may have changed while the person was looking at the preview.
     let now = approve::read_source(system, file)?.0;

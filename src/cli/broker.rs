@@ -5,8 +5,9 @@ use crate::broker::{Broker, Settings, VERSION};
 use crate::cli::demo;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
+use crate::cli::help::BROKER;
 use crate::cli::outcome::Outcome;
-use crate::cli::{adopt, consent, help, host_config, launch, machine, owner, runtime};
+use crate::cli::{adopt, consent, host_config, launch, machine, owner, runtime};
 use crate::delegate::Delegate;
 use crate::delegate::pin::PinnedRuntime;
 use crate::foundation::limits;
@@ -28,6 +29,9 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
         None => ("help", &[][..]),
         Some((command, words)) => (command.as_str(), words),
     };
+    if let Some(page) = BROKER.asked(command, words) {
+        return page;
+    }
     match command {
         "mcp" => serve(environment, words),
         "consent" => consent::run(environment, words),
@@ -38,11 +42,9 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
         "doctor" => machine::run(environment, words),
         #[cfg(feature = "runtime")]
         "demo" => demo::run(environment, words),
-        "help" | "--help" | "-h" => {
-            owner::alone("help", words, Outcome { output: help::BROKER.to_owned(), ..Outcome::default() })
-        }
+        "help" | "--help" | "-h" => BROKER.help(words),
         "version" | "--version" | "-v" => owner::alone("version", words, Outcome::text(VERSION)),
-        other => Outcome::usage(&format!("command is not in the approved allowlist: {}", display(other, 64))),
+        other => Outcome::usage(&BROKER.unknown(owner::NO_COMMAND, other)),
     }
 }
 
@@ -61,7 +63,7 @@ fn serve(environment: &Environment, words: &[String]) -> Outcome {
     let arguments = match SERVE.parse(words) {
         Ok(arguments) if arguments.positionals().is_empty() => arguments,
         Ok(_) => {
-            return Outcome::usage("Usage: kdna-broker mcp [--tool-names dotted|portable] [--hardened] [--verbose]");
+            return BROKER.misused("mcp");
         }
         Err(text) => return Outcome::usage(&text),
     };

@@ -3,10 +3,10 @@
 
 use crate::broker::stored;
 use crate::capability::workspace::Located;
-use crate::cli::approve::refused;
 use crate::cli::attach::{located, record};
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
+use crate::cli::help::OWNER;
 use crate::cli::outcome::Outcome;
 use crate::cli::{people, remembered};
 use crate::foundation::record::Attachment;
@@ -27,10 +27,8 @@ pub(crate) fn run<S: System>(
     command: &'static str,
     words: &[String],
 ) -> Result<Outcome, Outcome> {
-    let arguments = OPTIONS.parse(words).map_err(|text| refused(&text))?;
-    let id = arguments.only_positional().ok_or_else(|| {
-        Outcome::usage(&format!("Usage: kdna {command} <attachment-id> [--cwd <start>] [--workspace-root <boundary>]"))
-    })?;
+    let arguments = OPTIONS.parse(words).map_err(|text| Outcome::usage(&text))?;
+    let id = arguments.only_positional().ok_or_else(|| OWNER.misused(command))?;
     let located = located(system, environment, &arguments)?;
     Ok(match command {
         "remove" => remove(system, environment, &located, id, &arguments)?,

@@ -1,9 +1,9 @@
 //! `kdna cleanup`: what could be deleted, with the digest of that plan; and the deletion of exactly that plan.
 
-use crate::cli::approve::refused;
 use crate::cli::attach::located;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
+use crate::cli::help::OWNER;
 use crate::cli::outcome::Outcome;
 use crate::cli::people;
 use crate::foundation::digest::Digest;
@@ -16,20 +16,18 @@ const OPTIONS: Options = Options {
     repeatable: &[],
     flags_once: false,
 };
-const USAGE: &str =
-    "Usage: kdna cleanup [--cwd <start>] [--workspace-root <boundary>] [--plan-digest <sha256:...> --yes]";
 
 /// Runs it.
 pub(crate) fn run<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
-    let arguments = OPTIONS.parse(words).map_err(|text| refused(&text))?;
+    let arguments = OPTIONS.parse(words).map_err(|text| Outcome::usage(&text))?;
     if !arguments.positionals().is_empty() {
-        return Err(Outcome::usage(USAGE));
+        return Err(OWNER.misused("cleanup"));
     }
     let confirmed = match (arguments.value("--plan-digest").map(Digest::parse), arguments.has("--yes")) {
         (None, false) => None,
         (Some(Some(digest)), true) => Some(digest),
-        (Some(None), true) => return Err(refused("--plan-digest must be a lowercase SHA-256 digest.")),
-        _ => return Err(refused("Cleanup execution requires both --plan-digest and --yes.")),
+        (Some(None), true) => return Err(Outcome::usage("--plan-digest must be a lowercase SHA-256 digest.")),
+        _ => return Err(Outcome::usage("Cleanup execution requires both --plan-digest and --yes.")),
     };
     let located = located(system, environment, &arguments)?;
     let Some(digest) = confirmed else {

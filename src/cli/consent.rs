@@ -2,12 +2,14 @@
 //! it back. Reads an answer from the terminal only.
 
 mod stored;
+mod told;
 
-use crate::broker::approval::{Approval, ApprovalRequest, ConsentPlace, Question, lifetime};
+use crate::broker::approval::{Approval, ApprovalRequest, ConsentPlace, NOT_REMEMBERED, Question, lifetime};
 use crate::broker::settle::{self, Validity};
 use crate::capability::state;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options, shell_word};
+use crate::cli::help::BROKER;
 use crate::cli::outcome::Outcome;
 use crate::cli::owner::with_errors;
 use crate::cli::{broker, input};
@@ -31,10 +33,6 @@ const REQUEST: Options = Options {
     repeatable: &[],
     flags_once: false,
 };
-const USAGE: &str = "Usage: kdna-broker consent request --host <id> --processor <name> [--profile <profile>] \
-                     [--attachment <id>] [--host-root <dir>] [--cwd <dir>] [--expires-in <30d>] [--schema <version>] \
-                     [--draft-stdin] [--details] | check --host <id> --processor <name> [the same] | list | status \
-                     [--file <path>] | show [--file <path>] [--cwd <dir>] [--host-root <dir>] | revoke [--file <path>]";
 
 /// Declined by the person; or, from `check`, that a person must be asked.
 pub(crate) const DECLINED: u8 = 10;
@@ -43,17 +41,17 @@ pub(crate) const NO_TERMINAL: u8 = 11;
 
 /// Runs one of them.
 pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
-    let Some((command, words)) = words.split_first() else { return Outcome::usage(USAGE) };
     if os::start::check_platform().is_err() {
         return Outcome::refused(&Reason::KernelTooOld.into());
     }
     let system = OsSystem::new();
-    with_errors("consent", words, |words| {
+    with_errors(&BROKER, "consent", words, |words| {
+        let Some((command, words)) = words.split_first() else { return BROKER.misused("consent") };
         let outcome = match command.as_str() {
             "request" => request(&system, environment, words),
             "check" => check(&system, environment, words),
             "status" | "list" | "show" | "revoke" => stored::run(&system, environment, command, words),
-            _ => Err(Outcome::usage(USAGE)),
+            other => Err(Outcome::usage(&BROKER.unknown("There is no command", &format!("consent {other}")))),
         };
         outcome.unwrap_or_else(|refused| refused)
     })
@@ -92,6 +90,7 @@ fn draft(arguments: &Arguments) -> Result<Option<HostDraft>, Refusal> {
 
 /// What the command line asks for. With a draft, host, destination and the rest may be left to it.
 fn asked<'a>(
+    command: &str,
     environment: &'a Environment,
     arguments: &'a Arguments,
     draft: Option<&'a HostDraft>,
@@ -103,7 +102,7 @@ fn asked<'a>(
         given("--processor", draft.map(|draft| &draft.processor)),
         arguments.positionals(),
     ) else {
-        return Err(Outcome::usage(USAGE));
+        return Err(BROKER.misused(command));
     };
     let unknown = || Outcome::usage("--schema must be 0.1.0 or 0.2.0.");
     let schema = arguments.value("--schema").map_or(Some(Schema::default()), Schema::parse).ok_or_else(unknown)?;
@@ -130,7 +129,7 @@ fn request<S: System>(system: &S, environment: &Environment, words: &[String]) -
     let arguments = REQUEST.parse(words).map_err(|text| Outcome::usage(&text))?;
     let draft = draft(&arguments)?;
     let state = state::state_path(system, environment.settings.state_directory.as_deref())?;
-    let request = asked(environment, &arguments, draft.as_ref(), &state)?;
+    let request = asked("consent request", environment, &arguments, draft.as_ref(), &state)?;
     let question = Question::prepare_with(system, &broker::delegate(system, environment)?, &request)?;
     if let Some(draft) = &draft {
         question.agrees_with(draft)?;
@@ -142,9 +141,10 @@ fn request<S: System>(system: &S, environment: &Environment, words: &[String]) -
             "Allowed. The consent {consent} was written.\n{}Give the server these values:\n  \
              KDNA_MCP_WORKSPACE_ROOT={}\n  KDNA_MCP_HOST_ID={}\n  {}\nTake it back with: {}",
             match (replaced, remembered) {
-                (_, false) => UNREMEMBERED,
-                (true, true) => "It replaced the consent that was in this file, which allows nothing any more.\n",
-                (false, true) => "",
+                (_, false) => format!("{NOT_REMEMBERED}\n"),
+                (true, true) =>
+                    "It replaced the consent that was in this file, which allows nothing any more.\n".to_owned(),
+                (false, true) => String::new(),
             },
             display(root.as_str(), limits::PATH_UNITS),
             request.host_id,
@@ -155,10 +155,6 @@ fn request<S: System>(system: &S, environment: &Environment, words: &[String]) -
         Approval::NoTerminal => Ok(Outcome::refused(&Reason::ConsentNoTerminal.into()).exiting(NO_TERMINAL)),
     }
 }
-
-/// What the person is told where the ledger could not be written.
-const UNREMEMBERED: &str = "It replaced what was in this file. That could not be recorded: a copy of the former file would still \
-                            be valid.\n";
 
 /// The variable by which a server finds the consent.
 fn variable(place: &ConsentPlace) -> String {
@@ -176,7 +172,7 @@ fn check<S: System>(system: &S, environment: &Environment, words: &[String]) -> 
         Ok(state) => state,
         Err(refusal) => return checked(&Err(refusal)),
     };
-    let request = asked(environment, &arguments, None, &state)?;
+    let request = asked("consent check", environment, &arguments, None, &state)?;
     checked(&place(system, environment).and_then(|place| settle::check(system, &request, &place)))
 }
 

@@ -7,10 +7,10 @@ mod storage;
 
 use crate::capability::home::Homes;
 use crate::capability::workspace::{self, KDNA, Located};
-use crate::cli::approve::refused;
 use crate::cli::attach::locate;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
+use crate::cli::help::OWNER;
 use crate::cli::outcome::Outcome;
 use crate::foundation::path::RelativePath;
 use crate::foundation::refusal::Refusal;
@@ -21,7 +21,6 @@ use std::fmt::Write as _;
 
 const OPTIONS: Options =
     Options { flags: &[], values: &["--cwd", "--workspace-root"], repeatable: &[], flags_once: false };
-const USAGE: &str = "Usage: kdna doctor [--cwd <start>] [--workspace-root <boundary>]";
 /// Exit status when something would be refused.
 const REFUSED: u8 = 1;
 /// Longest name of a file that is shown.
@@ -72,9 +71,9 @@ impl Findings {
 
 /// Runs it: exit 0, or 1 if something would be refused.
 pub(crate) fn run<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
-    let arguments = OPTIONS.parse(words).map_err(|text| refused(&text))?;
+    let arguments = OPTIONS.parse(words).map_err(|text| Outcome::usage(&text))?;
     if !arguments.positionals().is_empty() {
-        return Err(Outcome::usage(USAGE));
+        return Err(OWNER.misused("doctor"));
     }
     let cwd = arguments.value("--cwd").unwrap_or(".");
     workspace::check_directory(system, cwd)?;
@@ -142,6 +141,10 @@ fn text(root: Option<&str>, findings: &Findings) -> String {
         None => "No assets are attached here.\n".to_owned(),
         Some(root) => format!("Workspace {}\n", display(root, SHOWN)),
     };
+    // A workspace that is in order says nothing of consent, policy or password.
+    if root.is_some() {
+        text += "Whether a host may load from it: 'kdna-broker doctor', with the host's environment.\n";
+    }
     if findings.found.is_empty() {
         text += "Nothing to complain about.\n";
     }

@@ -71,19 +71,22 @@ impl Options {
 
     /// The recorded text, and on a second line the option that may have been meant.
     fn unknown(&self, name: &str) -> String {
-        // The commands that take a flag once are those that do not know this one.
+        // The commands about an asset file, which take a flag once, do not know this one.
         let everywhere = [JSON_ERRORS];
         let everywhere = everywhere.iter().filter(|_| !self.flags_once);
         let known = self.flags.iter().chain(self.values).chain(everywhere);
-        let nearest = known.map(|known| (distance(name, known), known)).min_by_key(|(distance, _)| *distance);
         let shown = display(name, SHOWN);
-        match nearest {
-            Some((distance, known)) if distance <= (known.len() / 3).max(2) => {
-                format!("Unknown option: {shown}\nDid you mean {known}?")
-            }
-            _ => format!("Unknown option: {shown}"),
+        match nearest(name, known.copied()) {
+            Some(known) => format!("Unknown option: {shown}\nDid you mean {known}?"),
+            None => format!("Unknown option: {shown}"),
         }
     }
+}
+
+/// The known word that somebody may have meant, if one is near enough.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let near = known.map(|known| (distance(name, known), known)).min_by_key(|(distance, _)| *distance);
+    near.filter(|(distance, known)| *distance <= (known.len() / 3).max(2)).map(|(_, known)| known)
 }
 
 /// How many characters must be added, removed or replaced to make one text of another. Longer texts than any option

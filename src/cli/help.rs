@@ -1,86 +1,231 @@
-//! The help texts. Each names only what this version does.
+//! What the programs say of their commands: one table, from which the whole help, the page of one command and the usage
+//! line of an error are made. It names only what this version does, and decides nothing about a command but whether it
+//! knows `--json-errors`.
 
-/// `kdna help`.
-pub(crate) const OWNER: &str = "\
-kdna: judgment assets attached to one project
+mod broker;
+mod owner;
 
-  attach FILE.kdna --cwd DIR (--attachment-stdin | --role TEXT --applies-to TEXT... [--does-not-apply-to TEXT...]
-         [--closed-world-scope] | --all-workspace) [--preview | --yes (--consent-digest DIGEST | --scope-user-approved)]
-                         Approve one exact asset for one workspace. --preview shows what would be approved and changes nothing.
-  attachments            The nearest attachment record: a table on a terminal, else JSON.
-  enable ID, disable ID  Switch one attachment on (its stored copy is verified first) or off.
-  switch ID FILE.kdna (--retain-scope | --attachment-stdin | [--role TEXT] (--applies-to TEXT... [--closed-world-scope] |
-         --all-workspace) [--does-not-apply-to TEXT...]) [--from-damaged] [--preview | --yes (--consent-digest DIGEST |
-         --scope-user-approved)]
-                         Put another asset in the place of the attached one; the former version is kept.
-                         --from-damaged leaves a version whose stored copy is missing or damaged.
-  rollback ID            Go back to the version before the last switch; the present one is lost from the record.
-  remove ID              Take an attachment out of the record; stored copies stay.
-  cleanup [--plan-digest DIGEST --yes]
-                         Show the stored copies that nothing names any more, or delete exactly those.
-  doctor                 What in this workspace would be refused, and what to do about it.
-                         All of these: [--cwd DIR] [--workspace-root DIR].
-  resolve --cwd DIR [--workspace-root DIR] (--task-stdin | --task-file FILE) [--hardened]
-          [--select-attachment ID --selection-task-digest DIGEST --selection-plan-digest DIGEST --selection-approved]
-                         Decide one task: load, ask, skip or block. --hardened asks where a word denies or restricts.
-  plan-load FILE [--has-password] [--entitlement-status STATUS]
-                         What a load of this asset would need.
-  load FILE [--profile index|compact|scenario|full|minimal] [--password-stdin]
-                         Print the Runtime Capsule of an asset that may be loaded.
-  inspect FILE [--json]  The manifest's facts: a card on a terminal, JSON anywhere else.
-  validate FILE [--runtime]
-                         Run every gate and list the problems.
-                         These four: [--signatures] verify a signature entry; [--minimal] know the profile minimal.
-  pack SOURCE_DIR FILE.kdna [--force]
-                         Make an asset from kdna.json, payload.json (or payload.kdnab) and attachments/.
-  protect SOURCE_DIR|FILE.kdna FILE.kdna [--password-stdin] [--force]
-                         Make the password-protected form of a directory or an asset. The password is typed twice, or piped
-                         in. Only the payload is encrypted: kdna.json and attachments stay readable.
-  host-consent [--json] [--status | --revoke | --from-workspace --host ID --processor NAME [--profile P] | --input-file FILE]
-                         The recorded consent command; 'kdna-broker consent' says more.
+use crate::cli::grammar::nearest;
+use crate::cli::outcome::Outcome;
+use crate::foundation::text::display;
+use std::fmt::Write as _;
 
-  help, version
+pub(crate) use broker::BROKER;
+pub(crate) use owner::OWNER;
 
---json-errors with any command about workspaces or consent, launch and host-config excepted: refusals as one JSON object (code, reason, message, remedy).
-Exit: 0 done, 1 failed or invalid (doctor: something would be refused), 2 refused or not understood, 3 not loadable now.
-";
+/// Asks for the page of a command, anywhere among its words.
+const HELP: &str = "--help";
+/// The column in which a description begins.
+const COLUMN: usize = 25;
+/// Longest piece of an argument that is shown back.
+const SHOWN: usize = 64;
 
-/// `kdna-broker help`.
-pub(crate) const BROKER: &str = "\
-kdna-broker: hands a project's judgment asset to an agent host only where a person allowed it
+/// A program and its commands.
+pub(crate) struct Page {
+    program: &'static str,
+    head: &'static str,
+    entries: &'static [Entry],
+    tail: &'static str,
+}
 
-  mcp [--tool-names dotted|portable] [--hardened] [--verbose]
-                         Serve the three workspace tools on standard input and output (what a host starts). --verbose says
-                         on standard error how each worker ended.
-  consent request --host ID --processor NAME [--profile index|compact|scenario|full] [--attachment ID]
-                  [--host-root DIR] [--cwd DIR] [--expires-in 30d] [--schema 0.1.0|0.2.0] [--draft-stdin] [--details]
-                         Ask the person at this terminal, once, and write the answer. A host's draft on standard input is
-                         compared with the workspace. Exit: 0 allowed, 10 declined, 11 no terminal, 2 refused.
-  consent check --host ID --processor NAME [the same options]
-                         Whether a load would be allowed now, without asking: one JSON line; exit 0 yes, 10 ask, 2 refused.
-  consent list, consent status [--file PATH]
-                         What is allowed now, as JSON.
-  consent show [--file PATH] [--cwd DIR] [--host-root DIR]
-                         The approved question again, and whether it is still the same; exit 1 if not.
-  consent revoke [--file PATH]
-                         Take it back; loads in flight deliver nothing. --json-errors with any of these.
-  adopt [--cwd DIR] [--attachment ID]
-                         Ask, once, about the attachments that came with this workspace, and remember a yes on this machine.
-  launch --host ID --processor NAME [--workspace DIR] [--host-root DIR] [--profile P] [--attachment ID] [--expires-in 30d]
-         [--secret-from tty|fd:N|systemd-credential:NAME|command:CMD] [--details] [--no-transcript] -- COMMAND...
-                         Settle consent, obtain a password where the asset needs one, and start a host for one session.
-                         Ends as the host ends; 10 declined, 11 no terminal, 2 refused.
-  runtime pin --interpreter PROGRAM --package DIR --entry FILE --out FILE [--cli-version V] [--core-version V]
-                         Record an external runtime, every file by digest; a server then starts exactly it or nothing.
-  host-config codex|opencode|claude-code|gemini-cli|vscode|cursor [--server workspace] [--workspace DIR] [--host ID]
-                         Print the entry for a host's configuration, and where to put it. Writes no file.
-  doctor [--json]        What this machine and these coordinates allow, and what to do about what is missing. Changes nothing.
-                         Exit: 0 a load could work as far as can be told from here, 1 it could not.
-  demo                   The whole way in a temporary workspace: attach, refuse, ask, deliver, tamper, revoke.
+/// One row of the table: commands that are described together.
+pub(crate) struct Entry {
+    /// Each with what stands behind its name.
+    commands: &'static [(&'static str, &'static str)],
+    says: &'static str,
+    shared: Option<&'static Shared>,
+    json_errors: bool,
+}
 
-  help, version
+/// Options that neighbouring rows share; said once in the whole help, after the last of them.
+struct Shared {
+    whose: &'static str,
+    options: &'static str,
+}
 
-Environment of 'mcp': KDNA_MCP_WORKSPACE_ROOT (mandatory), KDNA_MCP_HOST_ID, KDNA_MCP_HOST_PROCESSING_CONSENT_FILE (one consent)
-or KDNA_BROKER_CONSENT_DIR (a set), KDNA_BROKER_REQUIRE_LEDGER=1 (only what was approved here), KDNA_MCP_AUTHORIZATION_FILE, KDNA_BROKER_RUNTIME_PINS (an external runtime instead of the embedded one).
-KDNA_BROKER_STATE_DIR moves the broker's private state.
-";
+const fn entry(commands: &'static [(&'static str, &'static str)], says: &'static str) -> Entry {
+    Entry { commands, says, shared: None, json_errors: false }
+}
+
+impl Entry {
+    const fn sharing(self, shared: &'static Shared) -> Self {
+        Self { shared: Some(shared), ..self }
+    }
+
+    /// A refusal can be had as JSON.
+    const fn json(self) -> Self {
+        Self { json_errors: true, ..self }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.commands.iter().map(|(name, _)| *name)
+    }
+
+    /// As it stands in the whole help.
+    fn block(&self) -> String {
+        let each: Vec<String> =
+            self.commands.iter().map(|command| format!("{}{}", command.0, behind(command.1))).collect();
+        let syntax = format!("  {}", each.join(", "));
+        let says = indented(self.says);
+        if syntax.len() + 2 <= COLUMN {
+            format!("{syntax:COLUMN$}{}", says.trim_start())
+        } else {
+            format!("{syntax}\n{says}")
+        }
+    }
+}
+
+/// A syntax, and the blank before it where there is one.
+fn behind(syntax: &str) -> String {
+    if syntax.is_empty() { String::new() } else { format!(" {syntax}") }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().flat_map(|line| [&" ".repeat(COLUMN), line, "\n"].map(str::to_owned)).collect()
+}
+
+impl Page {
+    /// The whole help.
+    pub(crate) fn whole(&self) -> String {
+        let mut text = format!("{}\n\n", self.head);
+        for (at, entry) in self.entries.iter().enumerate() {
+            text.push_str(&entry.block());
+            let next = self.entries.get(at + 1).and_then(|next| next.shared);
+            if let Some(shared) = entry.shared.filter(|shared| next.is_none_or(|next| !std::ptr::eq(*shared, next))) {
+                text.push_str(&indented(&format!("{}: {}", shared.whose, shared.options)));
+            }
+        }
+        text + self.tail
+    }
+
+    /// What `help` prints: everything, or what the words name. An unknown name is refused with the nearest one.
+    pub(crate) fn help(&self, words: &[String]) -> Outcome {
+        if words.is_empty() {
+            return printed(self.whole());
+        }
+        let wanted = words.join(" ");
+        match self.pages(&wanted) {
+            Some(pages) => printed(pages),
+            None => Outcome::usage(&self.unknown("There is no command", &wanted)),
+        }
+    }
+
+    /// The page of the command that is called, if its words ask for one. What stands behind `--` is another program's.
+    pub(crate) fn asked(&self, command: &str, words: &[String]) -> Option<Outcome> {
+        let own: Vec<&str> = words.iter().map(String::as_str).take_while(|word| *word != "--").collect();
+        if !own.contains(&HELP) {
+            return None;
+        }
+        let sub = own.first().filter(|word| !word.starts_with('-')).map(|word| format!("{command} {word}"));
+        sub.and_then(|name| self.pages(&name)).or_else(|| self.pages(command)).map(printed)
+    }
+
+    /// A message about a name that nothing has, and on a second line the nearest one that something has.
+    pub(crate) fn unknown(&self, message: &str, name: &str) -> String {
+        let shown = display(name, SHOWN);
+        let names = || self.entries.iter().flat_map(Entry::names);
+        let first = names().filter_map(|known| known.split(' ').next());
+        match nearest(name, names().chain(first)) {
+            Some(known) => format!("{message}: {shown}\nDid you mean {known}?"),
+            None => format!("{message}: {shown}"),
+        }
+    }
+
+    /// Whether a command (its first word) knows `--json-errors`.
+    pub(crate) fn knows_json_errors(&self, command: &str) -> bool {
+        let is = |name: &str| name.split(' ').next() == Some(command);
+        self.entries.iter().any(|entry| entry.json_errors && entry.names().any(is))
+    }
+
+    /// How one command is called, in one line.
+    pub(crate) fn usage(&self, name: &str) -> String {
+        let called = |entry: &Entry| {
+            let (name, syntax) = entry.commands.iter().find(|(known, _)| *known == name)?;
+            let shared = entry.shared.map_or("", |shared| shared.options);
+            let words = format!("{name} {syntax} {shared}");
+            Some(words.split_whitespace().collect::<Vec<_>>().join(" "))
+        };
+        let below = |known: &'static str| known.split_once(' ').filter(|(first, _)| *first == name).map(|(_, sub)| sub);
+        let words = self.entries.iter().find_map(called).unwrap_or_else(|| {
+            let subs: Vec<&str> = self.entries.iter().flat_map(Entry::names).filter_map(below).collect();
+            format!("{name} {}", subs.join("|"))
+        });
+        format!("Usage: {} {words}", self.program)
+    }
+
+    /// A command line that is not as [`Page::usage`] says.
+    pub(crate) fn misused(&self, name: &str) -> Outcome {
+        Outcome::usage(&self.usage(name))
+    }
+
+    /// The pages of a command, or of all whose first word it is.
+    fn pages(&self, name: &str) -> Option<String> {
+        let of = |known: &str| known == name || known.split(' ').next() == Some(name);
+        let found = self
+            .entries
+            .iter()
+            .flat_map(|entry| entry.names().filter(|known| of(known)).map(move |known| (entry, known)));
+        let pages: Vec<String> = found.map(|(entry, known)| self.page(entry, known)).collect();
+        (!pages.is_empty()).then(|| pages.join("\n"))
+    }
+
+    fn page(&self, entry: &Entry, name: &str) -> String {
+        let syntax = entry.commands.iter().find(|(known, _)| *known == name).map_or("", |(_, syntax)| syntax);
+        let mut text = format!("Usage: {} {name}{}\n\n{}\n", self.program, behind(syntax), entry.says);
+        if let Some(shared) = entry.shared {
+            let _ = writeln!(text, "Also: {}", shared.options);
+        }
+        if entry.json_errors {
+            text.push_str("Also: [--json-errors] a refusal as one JSON object (code, reason, message, remedy)\n");
+        }
+        text
+    }
+}
+
+fn printed(output: String) -> Outcome {
+    Outcome { output, ..Outcome::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_the_table_is_in_the_whole_help_and_has_a_page_that_says_the_same() {
+        for page in [&OWNER, &BROKER] {
+            let whole = page.whole();
+            for entry in page.entries {
+                assert!(whole.contains(&entry.block()));
+                for name in entry.names() {
+                    let own = page.help(&name.split(' ').map(str::to_owned).collect::<Vec<_>>());
+                    assert_eq!((own.exit, own.errors.as_str()), (0, ""), "{name}");
+                    assert!(own.output.starts_with(&format!("Usage: {} {name}", page.program)), "{}", own.output);
+                    assert!(own.output.contains(entry.says), "{}", own.output);
+                }
+            }
+            for line in whole.lines() {
+                assert!(line.chars().count() <= 132 && line.trim_end() == line, "{line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_that_nothing_has_is_answered_with_the_nearest_one() {
+        let said = OWNER.help(&["atach".to_owned()]);
+        assert_eq!((said.exit, said.output.as_str()), (2, ""));
+        assert!(said.errors.contains("There is no command: atach\nDid you mean attach?\n"), "{}", said.errors);
+        assert!(BROKER.help(&["cosent".to_owned()]).errors.contains("\nDid you mean consent?\n"));
+        assert!(!OWNER.help(&["frobnicate".to_owned()]).errors.contains("Did you mean"));
+    }
+
+    #[test]
+    fn what_stands_behind_two_dashes_is_the_hosts() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert!(BROKER.asked("launch", &words("--host x -- codex --help")).is_none());
+        let page = BROKER.asked("launch", &words("--host x --help -- codex")).unwrap();
+        assert!(page.output.starts_with("Usage: kdna-broker launch --host ID "), "{}", page.output);
+        let page = BROKER.asked("consent", &words("request --help")).unwrap().output;
+        assert!(page.contains("consent request") && !page.contains("consent revoke"), "{page}");
+        assert!(BROKER.asked("consent", &words("--help")).unwrap().output.contains("consent revoke"));
+    }
+}

@@ -7,13 +7,15 @@ use crate::capability::{state, workspace};
 use crate::cli::consent;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
+use crate::cli::help::BROKER;
 use crate::cli::outcome::Outcome;
+use crate::cli::owner::with_errors;
 use crate::foundation::limits::PATH_UNITS;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::{display, is_host_id};
 use crate::hosts::entry::{EntryFacts, advice, allowed, entry};
-use crate::hosts::known::{HOSTS, Holds, Host, HostFile, Scope, by_id};
+use crate::hosts::known::{Holds, Host, HostFile, Scope, by_id};
 use crate::system::System;
 use crate::system::os::{self, OsSystem};
 use std::fmt::Write as _;
@@ -26,19 +28,17 @@ pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
     if os::start::check_platform().is_err() {
         return Outcome::refused(&Reason::KernelTooOld.into());
     }
-    let outcome = match OPTIONS.parse(words) {
-        Ok(arguments) => printed(&OsSystem::new(), environment, &arguments),
-        Err(text) => Err(Outcome::usage(&text)),
-    };
-    outcome.unwrap_or_else(|refused| refused)
+    with_errors(&BROKER, "host-config", words, |words| {
+        let outcome = match OPTIONS.parse(words) {
+            Ok(arguments) => printed(&OsSystem::new(), environment, &arguments),
+            Err(text) => Err(Outcome::usage(&text)),
+        };
+        outcome.unwrap_or_else(|refused| refused)
+    })
 }
 
 fn usage() -> Outcome {
-    let known: Vec<&str> = HOSTS.iter().map(|host| host.id).collect();
-    Outcome::usage(&format!(
-        "Usage: kdna-broker host-config {} [--server workspace] [--workspace <dir>] [--host <id>]",
-        known.join("|")
-    ))
+    BROKER.misused("host-config")
 }
 
 fn printed<S: System>(system: &S, environment: &Environment, arguments: &Arguments) -> Result<Outcome, Outcome> {

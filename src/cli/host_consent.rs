@@ -7,6 +7,7 @@ use crate::capability::root::named;
 use crate::capability::{home, state};
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
+use crate::cli::help::OWNER;
 use crate::cli::outcome::Outcome;
 use crate::cli::{broker, consent, input};
 use crate::consent::document::Schema;
@@ -30,7 +31,7 @@ const OPTIONS: Options = Options {
 pub(crate) fn run<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
     let arguments = OPTIONS.parse(words).map_err(|text| Outcome::usage(&text))?;
     if !arguments.positionals().is_empty() {
-        return Err(Outcome::usage("Usage: kdna host-consent [--json] [--status] [--revoke]"));
+        return Err(OWNER.misused("host-consent"));
     }
     let file = file(system, environment)?;
     let (status, revoke) = (arguments.has("--status"), arguments.has("--revoke"));

@@ -6,7 +6,9 @@ use crate::capability::state;
 use crate::cli::consent::{DECLINED, NO_TERMINAL};
 use crate::cli::environment::{Environment, inherited};
 use crate::cli::grammar::{Arguments, Options};
+use crate::cli::help::BROKER;
 use crate::cli::outcome::Outcome;
+use crate::cli::owner::with_errors;
 use crate::cli::{broker, consent};
 use crate::consent::document::Schema;
 use crate::foundation::refusal::{Reason, Refusal};
@@ -14,7 +16,6 @@ use crate::hosts::known;
 use crate::launch::secret::SecretSource;
 use crate::launch::{LaunchOrder, Launched, host, launch};
 use crate::system::Observe;
-use crate::system::os::forward::end_by;
 use crate::system::os::host_process::{Ending, NOT_FOUND, NOT_STARTED};
 use crate::system::os::{self, OsSystem};
 use std::ffi::OsString;
@@ -34,11 +35,6 @@ const OPTIONS: Options = Options {
     repeatable: &[],
     flags_once: true,
 };
-const USAGE: &str = "Usage: kdna-broker launch --host <id> --processor <name> [--workspace <dir>] [--host-root <dir>] \
-                     [--profile <profile>] [--attachment <id>] [--expires-in <30d>] [--secret-from tty|fd:N|systemd-credential:NAME|command:CMD] \
-                     [--details] [--no-transcript] -- COMMAND...";
-/// Added to a signal's number, it is the status of what ended by it, as shells have it.
-const SIGNAL: i32 = 128;
 
 /// If this process was started to become a host: it does, or this is how it ends.
 pub(crate) fn become_host_if_asked() -> Option<Outcome> {
@@ -51,7 +47,11 @@ pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
     if os::start::check_platform().is_err() {
         return Outcome::refused(&Reason::KernelTooOld.into());
     }
-    let Some(at) = words.iter().position(|word| word == "--") else { return Outcome::usage(USAGE) };
+    with_errors(&BROKER, "launch", words, |words| parsed(environment, words))
+}
+
+fn parsed(environment: &Environment, words: &[String]) -> Outcome {
+    let Some(at) = words.iter().position(|word| word == "--") else { return BROKER.misused("launch") };
     let (own, rest) = words.split_at(at);
     match OPTIONS.parse(own) {
         Err(text) => Outcome::usage(&text),
@@ -65,7 +65,7 @@ fn started(environment: &Environment, arguments: &Arguments, command: &[String])
     let (Some(host_id), Some(processor), [], Some((word, _))) =
         (arguments.value("--host"), arguments.value("--processor"), arguments.positionals(), command.split_first())
     else {
-        return Err(Outcome::usage(USAGE));
+        return Err(BROKER.misused("launch"));
     };
     if command.iter().any(|word| word.contains('\0')) {
         return Err(Outcome::usage("The host's command must be UTF-8."));
@@ -136,15 +136,11 @@ fn not_started(refusal: &Refusal) -> Outcome {
 }
 
 fn ended(launched: Launched) -> Outcome {
-    let by_signal = |number: i32| {
-        end_by(number);
-        Outcome { exit: u8::try_from(SIGNAL + number).unwrap_or(u8::MAX), ..Outcome::default() }
-    };
     match launched {
         Launched::Ended(Ending::Exit(status)) => {
             Outcome { exit: u8::try_from(status).unwrap_or(u8::MAX), ..Outcome::default() }
         }
-        Launched::Ended(Ending::Signal(number)) | Launched::Cancelled(Some(number)) => by_signal(number),
+        Launched::Ended(Ending::Signal(number)) | Launched::Cancelled(Some(number)) => Outcome::ended_by(number),
         Launched::Cancelled(None) => Outcome::error("Cancelled. The host was not started.".to_owned(), DECLINED),
         Launched::Declined => Outcome::error("Declined. The host was not started.".to_owned(), DECLINED),
         Launched::NoTerminal => Outcome::refused(&Reason::ConsentNoTerminal.into()).exiting(NO_TERMINAL),

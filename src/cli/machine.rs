@@ -2,27 +2,26 @@
 //! what is missing. Looks, starts workers and, where a host's entry names this program, its server; creates and changes
 //! nothing that stays, and opens no password.
 
+mod coordinates;
 mod hosts;
+mod loads;
 
 use crate::broker::{MANAGED_POLICY, Settings};
 use crate::capability::home::Homes;
 use crate::capability::private_file::PrivateDirectory;
-use crate::capability::root::PinnedRoot;
-use crate::capability::secret::AuthorizationSource;
 use crate::capability::state;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
+use crate::cli::help::BROKER;
 use crate::cli::outcome::Outcome;
-use crate::consent::document::Consent;
 use crate::consent::ledger::Ledger;
 use crate::consent::managed;
-use crate::consent::store::{ConsentSource, names_of_set};
 use crate::delegate::Delegate;
 use crate::delegate::pin::PinnedRuntime;
 use crate::foundation::limits;
 use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::refusal::{Reason, Refusal};
-use crate::foundation::text::{display, is_host_id};
+use crate::foundation::text::display;
 use crate::foundation::value::Value;
 use crate::journal::{self, verify_directory};
 use crate::system::memory::LockedBuffer;
@@ -30,7 +29,6 @@ use crate::system::os::{self, OsSystem};
 use crate::system::{Enforcement, Fault, System};
 
 const OPTIONS: Options = Options { flags: &["--json"], values: &[], repeatable: &[], flags_once: true };
-const USAGE: &str = "Usage: kdna-broker doctor [--json]";
 /// The newest Landlock ABI that a measure of the sandbox is for.
 const FULL_LANDLOCK: u32 = 6;
 
@@ -84,7 +82,7 @@ fn refused(topic: &'static str, refusal: &Refusal) -> Finding {
 pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
     let arguments = match OPTIONS.parse(words) {
         Ok(arguments) if arguments.positionals().is_empty() => arguments,
-        Ok(_) => return Outcome::usage(USAGE),
+        Ok(_) => return BROKER.misused("doctor"),
         Err(text) => return Outcome::usage(&text),
     };
     let findings = findings(OsSystem::new(), environment);
@@ -104,7 +102,7 @@ fn findings(system: OsSystem, environment: &Environment) -> Vec<Finding> {
         found.push(homes(&system, settings));
         found.extend(private_state(&system, settings));
         found.push(policy(&system));
-        found.extend(coordinates(&system, settings));
+        found.extend(coordinates::examine(&system, environment));
         found.extend(hosts::examine(system, environment));
     }
     found
@@ -220,72 +218,6 @@ fn policy<S: System>(system: &S) -> Finding {
     }
 }
 
-/// The coordinates that a host would give the server, judged as the server judges them. One that is not set is noted:
-/// this command is often run where no host has set any.
-fn coordinates<S: System>(system: &S, settings: &Settings) -> Vec<Finding> {
-    let pinned = pin(system, settings);
-    let mut found = vec![match (&settings.workspace_root, &pinned) {
-        (None, _) => unset("root", "KDNA_MCP_WORKSPACE_ROOT"),
-        (_, Ok(root)) => good("root", format!("{} can be the workspace root", shown(root.path().as_str()))),
-        (_, Err(refusal)) => refused("root", refusal),
-    }];
-    found.push(match settings.host_id.as_deref() {
-        None => unset("host", "KDNA_MCP_HOST_ID"),
-        Some(id) if is_host_id(id) => good("host", format!("the host is {}", shown(id))),
-        Some(_) => refused("host", &Reason::HostIdInvalid.into()),
-    });
-    // Which directory the root is matters to the two others; without a root they are judged beside none.
-    if let Ok(root) = pinned {
-        found.push(match (&settings.consent_file, &settings.consent_directory) {
-            (None, None) => unset("consent", "KDNA_BROKER_CONSENT_DIR or KDNA_MCP_HOST_PROCESSING_CONSENT_FILE"),
-            (Some(file), _) if !file.is_empty() => consent(system, settings, &root),
-            _ => consent_set(system, settings, &root),
-        });
-        if let Some(coordinate) = settings.authorization_file.as_deref().filter(|text| !text.is_empty()) {
-            found.push(match AuthorizationSource::bind(system, coordinate, &root) {
-                Ok(_) => good("password", "the password file is private and outside the workspace"),
-                Err(refusal) => refused("password", &refusal),
-            });
-        }
-    }
-    found
-}
-
-fn pin<S: System>(system: &S, settings: &Settings) -> Result<PinnedRoot<S>, Refusal> {
-    let homes = Homes::find(system, settings.home.as_deref())?;
-    let state = state::state_path(system, settings.state_directory.as_deref())?;
-    PinnedRoot::pin(system, settings.workspace_root.as_deref(), &homes, &state)
-}
-
-fn consent<S: System>(system: &S, settings: &Settings, root: &PinnedRoot<S>) -> Finding {
-    let source = ConsentSource::bind(system, settings.consent_file.as_deref(), root.identity());
-    match source.read(system).and_then(|bytes| Consent::read(&bytes)) {
-        Ok(_) => good("consent", "the consent document is private and readable; each load checks what it is for"),
-        Err(refusal) => refused("consent", &refusal),
-    }
-}
-
-fn consent_set<S: System>(system: &S, settings: &Settings, root: &PinnedRoot<S>) -> Finding {
-    let coordinate = settings.consent_directory.as_deref();
-    if let Some(reason) = ConsentSource::bind_either(system, None, coordinate, root.identity()).unbound() {
-        return refused("consent", &reason.into());
-    }
-    let names = coordinate.and_then(|text| AbsolutePath::parse(text).ok()).map(|set| names_of_set(system, &set));
-    match names {
-        Some(Ok(names)) if names.is_empty() => {
-            note("consent", "the consent set is private and empty", Refusal::new(Reason::ConsentNotInSet).remedy())
-        }
-        Some(Ok(names)) => {
-            good("consent", format!("the consent set is private and holds {}; each load checks its own", names.len()))
-        }
-        _ => refused("consent", &Reason::ConsentParentInsecure.into()),
-    }
-}
-
-fn unset(topic: &'static str, name: &str) -> Finding {
-    note(topic, format!("{name} is not set here"), "Run this command with the environment of the host's configuration.")
-}
-
 fn shown(text: &str) -> String {
     display(text, limits::PATH_UNITS)
 }
@@ -295,10 +227,13 @@ fn in_words(findings: &[Finding], ready: bool) -> Outcome {
     for finding in findings {
         text.push_str(&format_row(finding));
     }
-    text.push_str(if ready {
-        "\nA load could work, as far as can be told from here.\n"
-    } else {
-        "\nA load cannot work until what is missing is there.\n"
+    let judged = findings.iter().any(|finding| finding.topic == loads::TOPIC);
+    text.push_str(match (ready, judged) {
+        (true, true) => "\nA load could work, as far as can be told from here.\n",
+        (true, false) => {
+            "\nNothing stands against a load; whether one is allowed cannot be told without what is not set.\n"
+        }
+        (false, _) => "\nA load cannot work until what is missing is there.\n",
     });
     Outcome { output: text, ..Outcome::default() }
 }

@@ -41,10 +41,11 @@ impl Target {
     pub(super) fn of<S: System>(system: &S, named: &str, force: bool) -> Result<Self, Outcome> {
         let path = system.working_directory().ok().and_then(|base| base.resolve(named));
         let split = path.as_ref().and_then(|path| path.split_last());
-        let (directory, name) =
-            split.filter(|(_, name)| name.strip_suffix(".kdna").is_some_and(|stem| !stem.is_empty())).ok_or_else(
-                || Outcome::usage(&format!("The name of an asset ends in .kdna: {}", display(named, NAME_SHOWN))),
-            )?;
+        let (directory, name) = split
+            .filter(|(_, name)| name.strip_suffix(".kdna").is_some_and(|stem| !stem.is_empty()))
+            .ok_or_else(|| {
+                Outcome::not_understood(&format!("The name of an asset ends in .kdna: {}", display(named, NAME_SHOWN)))
+            })?;
         let target = Self { directory, name: name.to_owned(), force };
         if !force && path.as_ref().is_some_and(|path| system.look(path) != Err(Fault::NotFound)) {
             return Err(target.taken());
@@ -55,7 +56,7 @@ impl Target {
     }
 
     fn taken(&self) -> Outcome {
-        Outcome::usage(&format!(
+        Outcome::not_understood(&format!(
             "{} is there already, or cannot be looked at. Use --force to replace it.",
             shown(&self.name)
         ))
@@ -67,7 +68,9 @@ impl Target {
         let directory = self.canonical(system).map_err(unwritable)?;
         let inside = |above: AbsolutePath| system.look(&above).is_ok_and(|facts| facts.identity == source);
         if directory.ancestors().any(inside) {
-            return Err(Outcome::usage("The asset would lie in the directory that it is made of. Name another place."));
+            return Err(Outcome::not_understood(
+                "The asset would lie in the directory that it is made of. Name another place.",
+            ));
         }
         Ok(())
     }
@@ -148,7 +151,7 @@ pub(super) fn seal<S: System>(system: &S, bytes: &[u8]) -> Result<S::Sealed, Out
 pub(super) fn judge<S: System>(system: &S, sealed: &S::Sealed) -> Result<Value, Outcome> {
     let report = in_worker(system, Request::Validate { plan: PlanRequest::default(), planned: true }, sealed)?;
     if report.exit == UNRECOGNISED {
-        return Err(Outcome::usage(NOT_CONTAINER));
+        return Err(Outcome::not_understood(NOT_CONTAINER));
     }
     let document = read_strict(&report.output, limits::RUNTIME_REPLY_DEPTH).map_err(|_| refused_by(&report))?;
     let plan = document.get("runtime_load_plan").cloned().ok_or_else(|| refused_by(&report))?;
@@ -182,16 +185,40 @@ pub(super) fn refused_by(report: &ChildReport) -> Outcome {
     })
 }
 
+/// The members that every manifest has, in the order in which an author writes them (docs/contract/authoring.md).
+const MEMBERS: [&str; 11] = [
+    "format_version",
+    "asset_id",
+    "asset_uid",
+    "asset_type",
+    "title",
+    "version",
+    "judgment_version",
+    "created_at",
+    "updated_at",
+    "compatibility",
+    "payload",
+];
+
+/// Where a problem is listed: members that are missing first. What a condition asks for that holds only because of them
+/// (a manifest without `payload` is told to have `encryption`) comes after them.
+fn rank(problem: &str) -> usize {
+    let missing = problem.strip_prefix("manifest: <root> must have required property '");
+    let member = missing.and_then(|rest| rest.strip_suffix('\''));
+    MEMBERS.iter().position(|known| Some(*known) == member).unwrap_or(MEMBERS.len())
+}
+
 /// The gates' problems, else the plan's issues: the words of the contract with the author's own names in them.
 fn invalid(document: &Value, plan: &Value) -> Outcome {
     let list = |value: Option<&Value>| value.and_then(Value::as_array).unwrap_or_default().to_vec();
     let problems = list(document.get("problems"));
     let issues = list(plan.get("issues"));
-    let texts: Vec<&str> = if problems.is_empty() {
+    let mut texts: Vec<&str> = if problems.is_empty() {
         issues.iter().filter_map(|issue| issue.get("message")?.as_str()).collect()
     } else {
         problems.iter().filter_map(Value::as_str).collect()
     };
+    texts.sort_by_key(|text| rank(text));
     let mut text = "Error: Nothing was written: the result would not be a valid asset.".to_owned();
     for problem in texts.iter().take(PROBLEMS_SHOWN) {
         text.push_str("\n  ");

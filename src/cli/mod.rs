@@ -4,6 +4,8 @@
 mod adopt;
 #[cfg(feature = "runtime")]
 mod approve;
+#[cfg(feature = "runtime")]
+mod approve_question;
 mod asset;
 #[cfg(feature = "runtime")]
 mod attach;

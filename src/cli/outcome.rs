@@ -5,9 +5,13 @@ use crate::foundation::json::write;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::terminal_text;
 use crate::foundation::value::Value;
+use crate::system::os::forward::end_by;
 use crate::system::os::streams::Waiting;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+
+/// Added to a signal's number, it is the status of what ended by it, as shells have it.
+const SIGNAL: i32 = 128;
 
 /// The end of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,10 +57,15 @@ impl Outcome {
         Self { refusal: Some(refusal.clone()), ..Self::error(text, 2) }
     }
 
-    /// A command line that cannot be understood: the recorded text; exit 2.
+    /// A command line that cannot be understood; exit 2.
     pub(crate) fn usage(text: &str) -> Self {
-        let refusal = Some(Refusal::labelled(Reason::Usage, text.to_owned()));
-        Self { refusal, ..Self::error(format!("Error: {text}"), 2) }
+        Self::refused(&Refusal::labelled(Reason::Usage, text.to_owned()))
+    }
+
+    /// The same of a command about an asset file, of `version`, and of a command that there is none of: the recorded text
+    /// alone.
+    pub(crate) fn not_understood(text: &str) -> Self {
+        Self { errors: format!("Error: {text}\n"), ..Self::usage(text) }
     }
 
     /// The same, with a refusal said as one JSON object on one line (`--json-errors`).
@@ -75,6 +84,13 @@ impl Outcome {
             Ok(line) => Self { errors: line + "\n", ..self },
             Err(_) => self,
         }
+    }
+
+    /// The end of a command that a signal ended, or that stood before something that one ended: by the same signal, so that
+    /// whoever waits for it sees the same; 128 and its number where it does not end a process.
+    pub(crate) fn ended_by(signal: i32) -> Self {
+        end_by(signal);
+        Self { exit: u8::try_from(SIGNAL.saturating_add(signal)).unwrap_or(u8::MAX), ..Self::default() }
     }
 
     /// A failure; exit 1.

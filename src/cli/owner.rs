@@ -2,13 +2,16 @@
 
 use crate::cli::environment::Environment;
 use crate::cli::grammar::JSON_ERRORS;
+use crate::cli::help::{OWNER, Page};
 use crate::cli::outcome::Outcome;
-use crate::cli::{asset, help, host_consent, resolve};
+use crate::cli::{asset, host_consent, resolve};
 #[cfg(feature = "runtime")]
 use crate::cli::{attach, change, cleanup, doctor, pack, protect, switch};
 use crate::foundation::refusal::Reason;
-use crate::foundation::text::display;
 use crate::system::os::{self, OsSystem};
+
+/// The recorded words for a command that there is none of.
+pub(crate) const NO_COMMAND: &str = "command is not in the approved allowlist";
 
 /// Runs one command.
 pub(crate) fn run(environment: &Environment) -> Outcome {
@@ -16,13 +19,16 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
         None => ("help", &[][..]),
         Some((command, words)) => (command.as_str(), words),
     };
+    if let Some(page) = OWNER.asked(command, words) {
+        return page;
+    }
     match command {
-        "help" | "--help" | "-h" => {
-            alone("help", words, Outcome { output: help::OWNER.to_owned(), ..Outcome::default() })
-        }
+        "help" | "--help" | "-h" => OWNER.help(words),
         "version" | "--version" | "-v" => alone("version", words, Outcome::text(crate::broker::VERSION)),
         _ => match os::start::check_platform() {
-            Ok(_) => with_errors(command, words, |words| dispatch(OsSystem::new(), environment, command, words)),
+            Ok(_) => {
+                with_errors(&OWNER, command, words, |words| dispatch(OsSystem::new(), environment, command, words))
+            }
             Err(_) => Outcome::refused(&Reason::KernelTooOld.into()),
         },
     }
@@ -30,12 +36,18 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
 
 /// Takes `--json-errors` out of the arguments of a command that knows it. Options with a value take none that begins
 /// with `--`, so it is nobody's value.
-pub(crate) fn with_errors(command: &str, words: &[String], run: impl FnOnce(&[String]) -> Outcome) -> Outcome {
-    let knows = !matches!(command, "plan-load" | "load" | "inspect" | "validate");
-    if !knows || words.iter().all(|word| word != JSON_ERRORS) {
+pub(crate) fn with_errors(
+    page: &Page,
+    command: &str,
+    words: &[String],
+    run: impl FnOnce(&[String]) -> Outcome,
+) -> Outcome {
+    // What stands behind `--` is another program's.
+    let (own, others) = words.split_at(words.iter().position(|word| word == "--").unwrap_or(words.len()));
+    if !page.knows_json_errors(command) || own.iter().all(|word| word != JSON_ERRORS) {
         return run(words);
     }
-    let words: Vec<String> = words.iter().filter(|word| *word != JSON_ERRORS).cloned().collect();
+    let words: Vec<String> = own.iter().filter(|word| *word != JSON_ERRORS).chain(others).cloned().collect();
     run(&words).with_json_errors()
 }
 
@@ -69,12 +81,12 @@ fn dispatch(system: OsSystem, environment: &Environment, command: &str, words: &
         "inspect" => asset::inspect(&system, words),
         "validate" => asset::validate(&system, words),
         "host-consent" => host_consent::run(&system, environment, words),
-        other => Err(Outcome::usage(&format!("command is not in the approved allowlist: {}", display(other, 64)))),
+        other => Err(Outcome::not_understood(&OWNER.unknown(NO_COMMAND, other))),
     };
     outcome.unwrap_or_else(|refused| refused)
 }
 
-/// `help` and `version` take nothing more.
+/// `version` takes nothing more, and says so in the recorded words.
 pub(crate) fn alone(command: &str, words: &[String], outcome: Outcome) -> Outcome {
-    if words.is_empty() { outcome } else { Outcome::usage(&format!("{command} does not accept arguments.")) }
+    if words.is_empty() { outcome } else { Outcome::not_understood(&format!("{command} does not accept arguments.")) }
 }

@@ -2,6 +2,7 @@
 //! the asset in memory; the sandboxed worker judges it before it takes its name (`made.rs`). Never encrypts.
 
 use crate::cli::grammar::Options;
+use crate::cli::help::OWNER;
 use crate::cli::made::{Target, judge, nothing_written, shown};
 use crate::cli::outcome::Outcome;
 use crate::foundation::digest::Digest;
@@ -13,7 +14,6 @@ use crate::runtime::writer::{self, Parts, Payload};
 use crate::system::{Fault, Kind, System};
 
 const OPTIONS: Options = Options { flags: &["--force"], values: &[], repeatable: &[], flags_once: true };
-const USAGE: &str = "Usage: kdna pack <source-dir> <file.kdna> [--force]";
 const MANIFEST: &str = "kdna.json";
 const JSON_PAYLOAD: &str = "payload.json";
 const CBOR_PAYLOAD: &str = "payload.kdnab";
@@ -28,8 +28,8 @@ const DEPTH: usize = 16;
 
 /// `kdna pack`.
 pub(crate) fn pack<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
-    let arguments = OPTIONS.parse(words).map_err(|text| Outcome::usage(&text))?;
-    let [source, target] = arguments.positionals() else { return Err(Outcome::usage(USAGE)) };
+    let arguments = OPTIONS.parse(words).map_err(|text| Outcome::not_understood(&text))?;
+    let [source, target] = arguments.positionals() else { return Err(Outcome::not_understood(&OWNER.usage("pack"))) };
     let target = Target::of(system, target, arguments.has("--force"))?;
     let (bytes, entries) = packed_source(system, source, &target)?;
     let plan = target.store(system, &bytes, |sealed| judge(system, sealed))?;
@@ -41,7 +41,7 @@ pub(crate) fn pack<S: System>(system: &S, words: &[String]) -> Result<Outcome, O
 /// The asset of an authoring directory, judged by nobody yet, and how many entries it has.
 pub(super) fn packed_source<S: System>(system: &S, source: &str, target: &Target) -> Result<(Vec<u8>, usize), Outcome> {
     let directory = named_directory(system, source)
-        .map_err(|_| Outcome::usage(&format!("Not a directory: {}", display(source, NAME_SHOWN))))?;
+        .map_err(|_| Outcome::not_understood(&format!("Not a directory: {}", display(source, NAME_SHOWN))))?;
     target.demand_outside(system, &directory)?;
     let parts = Source { system, directory, total: 0 }.read()?;
     let entries = parts.attachments.len().saturating_add(4);

@@ -2,6 +2,7 @@
 //! done and the next command. Every foreign text is escaped and takes no more cells than its place has; a row that
 //! continues one never starts where a label does.
 
+use crate::cli::approve_question::ATTACHING;
 use crate::cli::grammar::shell_word;
 use crate::foundation::digest::Digest;
 use crate::foundation::record::{Application, Attachment, MatchingPolicy, Record, Scope};
@@ -71,7 +72,7 @@ fn row(texts: &[String; 7]) -> String {
 /// What an attach would approve.
 pub(crate) fn attach_preview(workspace: &str, proposal: &Proposal, title: Option<&str>) -> String {
     let asset = proposal.asset();
-    let mut rows = vec!["Attach an asset to this workspace:".to_owned()];
+    let mut rows = vec![ATTACHING.to_owned()];
     rows.extend(title.map(|title| field("Title", &quoted(title))).unwrap_or_default());
     rows.extend(field("Asset", &format!("{} {}", asset.id, asset.version)));
     rows.extend(field("Digest", &asset.digest.to_string()));
@@ -96,11 +97,7 @@ pub(crate) fn switch_preview(workspace: &str, former: &Attachment, switch: &Swit
     if former.role != role {
         rows.extend(field("Purpose was", &quoted(&former.role)));
     }
-    let same = former.scope.application == scope.application
-        && former.scope.matching_policy == scope.matching_policy
-        && former.scope.applies_to == scope.applies_to
-        && former.scope.does_not_apply_to == scope.does_not_apply_to;
-    if same {
+    if same_tasks(&former.scope, scope) {
         rows.extend(field("Tasks", "the same as until now"));
     } else {
         rows.push("Until now it was:".to_owned());
@@ -131,15 +128,25 @@ fn tasks(scope: &Scope) -> Vec<String> {
         [] => field("Not for", "(nothing excluded)"),
         excluded => phrases("Not for", excluded),
     });
-    rows.extend(field(
-        "Other tasks",
-        match scope.matching_policy {
-            MatchingPolicy::OpenWorldAsk => "the host asks",
-            MatchingPolicy::ClosedWorldSkip => "the asset is not used",
-            MatchingPolicy::AllWorkspace => "there are none",
-        },
-    ));
+    rows.extend(field("Other tasks", other_tasks(scope)));
     rows
+}
+
+/// What becomes of a task that fits no phrase.
+pub(crate) fn other_tasks(scope: &Scope) -> &'static str {
+    match scope.matching_policy {
+        MatchingPolicy::OpenWorldAsk => "the host asks",
+        MatchingPolicy::ClosedWorldSkip => "the asset is not used",
+        MatchingPolicy::AllWorkspace => "there are none",
+    }
+}
+
+/// Whether two scopes say the same of every task.
+pub(crate) fn same_tasks(one: &Scope, other: &Scope) -> bool {
+    one.application == other.application
+        && one.matching_policy == other.matching_policy
+        && one.applies_to == other.applies_to
+        && one.does_not_apply_to == other.does_not_apply_to
 }
 
 fn phrases(label: &str, phrases: &[String]) -> Vec<String> {

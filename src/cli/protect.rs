@@ -8,6 +8,7 @@ use crate::cli::asset::{
     seal_packaged,
 };
 use crate::cli::grammar::Options;
+use crate::cli::help::OWNER;
 use crate::cli::made::{Target, full_load, judge, nothing_written, refused_by, seal};
 use crate::cli::outcome::Outcome;
 use crate::cli::pack;
@@ -18,20 +19,21 @@ use crate::system::{Kind, NoTerminal, System};
 
 const OPTIONS: Options =
     Options { flags: &["--password-stdin", "--force"], values: &[], repeatable: &[], flags_once: true };
-const USAGE: &str = "Usage: kdna protect <source-dir|file.kdna> <file.kdna> [--password-stdin] [--force]";
 const NO_TERMINAL: &str = "A password is typed on a terminal, and there is none. Use --password-stdin.";
 
 /// `kdna protect`.
 pub(crate) fn protect<S: System>(system: &S, words: &[String]) -> Result<Outcome, Outcome> {
     refuse_password_argument(words)?;
-    let arguments = OPTIONS.parse(words).map_err(|text| Outcome::usage(&text))?;
-    let [source, target] = arguments.positionals() else { return Err(Outcome::usage(USAGE)) };
+    let arguments = OPTIONS.parse(words).map_err(|text| Outcome::not_understood(&text))?;
+    let [source, target] = arguments.positionals() else {
+        return Err(Outcome::not_understood(&OWNER.usage("protect")));
+    };
     let target = Target::of(system, target, arguments.has("--force"))?;
     let public = public_form(system, source, &target)?;
     demand_loadable(&judge(system, &public)?)?;
     let password = if arguments.has("--password-stdin") { read_password(system) } else { typed_password(system) }?;
     if password.expose().is_empty() {
-        return Err(Outcome::usage("Password input is empty."));
+        return Err(Outcome::not_understood("Password input is empty."));
     }
     let made = in_worker_with(system, Request::Protect, &public, password.expose())?;
     if made.exit != 0 {
@@ -62,19 +64,23 @@ fn needs_password(plan: &Value) -> bool {
     plan.get("state").and_then(Value::as_str) == Some("needs_password")
 }
 
+/// What a person is told who typed no whole line: Control-C, end of input, or more than a password may have.
+const CANCELLED: &str = "Cancelled: no password of at most 1,024 bytes was typed. Nothing was written.";
+
 /// Asked twice, without being shown.
 fn typed_password<S: System>(system: &S) -> Result<Secret, Outcome> {
     let ask = |question| {
         let mut buffer = Secret::buffer(system);
         let filled = system.ask_secret(question, buffer.as_mut_slice());
-        let filled = filled.map_err(|NoTerminal| Outcome::usage(NO_TERMINAL))?;
+        let filled = filled.map_err(|NoTerminal| Outcome::not_understood(NO_TERMINAL))?;
+        let filled = filled.ok_or_else(|| Outcome::not_understood(CANCELLED))?;
         Secret::new(buffer, filled).map_err(refused_password)
     };
     let password = ask("Password for the protected asset: ")?;
     if ask("The same again: ")?.expose() == password.expose() {
         return Ok(password);
     }
-    Err(Outcome::usage("The two passwords differ. Nothing was written."))
+    Err(Outcome::not_understood("The two passwords differ. Nothing was written."))
 }
 
 fn not_protected(errors: &[u8]) -> Outcome {

@@ -12,7 +12,6 @@ use crate::delegate::contract::ResolveRequest;
 use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::path::RelativePath;
-use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::resolution::{ReasonCode, Resolution};
 use crate::foundation::task::{self, TaskSource};
 use crate::foundation::text;
@@ -37,13 +36,15 @@ const SCHEMA: &str = "0.3.0";
 
 /// Runs it.
 pub(crate) fn resolve<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
-    let arguments = OPTIONS.parse(words).map_err(|text| refused(&text))?;
-    let cwd =
-        arguments.value("--cwd").filter(|_| arguments.positionals().is_empty()).ok_or_else(|| refused(ONE_TASK))?;
+    let arguments = OPTIONS.parse(words).map_err(|text| Outcome::usage(&text))?;
+    let cwd = arguments
+        .value("--cwd")
+        .filter(|_| arguments.positionals().is_empty())
+        .ok_or_else(|| Outcome::usage(ONE_TASK))?;
     let task = match (arguments.has("--task-stdin"), arguments.value("--task-file")) {
         (true, None) => Source::Stdin(read_stdin()?),
         (false, Some(file)) => Source::File(file),
-        _ => return Err(refused(ONE_TASK)),
+        _ => return Err(Outcome::usage(ONE_TASK)),
     };
     workspace::check_directory(system, cwd)?;
     if arguments.value("--adapter-schema").is_some_and(|schema| schema != SCHEMA) {
@@ -54,7 +55,7 @@ pub(crate) fn resolve<S: System>(system: &S, environment: &Environment, words: &
         Source::Stdin(bytes) => (TaskSource::Stdin, bytes),
         Source::File(file) => (TaskSource::File, read_file(system, file)?),
     };
-    task::text_of(&bytes, source).map_err(|refusal| refused(refusal.message()))?;
+    task::text_of(&bytes, source).map_err(|refusal| Outcome::usage(refusal.message()))?;
     let located =
         workspace::locate(system, cwd, arguments.value("--workspace-root"), environment.settings.home.as_deref());
     let Ok(located) = located else {
@@ -79,17 +80,13 @@ enum Source<'a> {
     File(&'a str),
 }
 
-fn refused(message: &str) -> Outcome {
-    Outcome::refused(&Refusal::labelled(Reason::Usage, message.to_owned()))
-}
-
 fn print(resolution: &Resolution) -> Outcome {
     Outcome::document(resolution.document())
 }
 
 fn read_stdin() -> Result<Vec<u8>, Outcome> {
     input::read_stdin(limits::TASK_BYTES).map_err(|fault| {
-        refused(match fault {
+        Outcome::usage(match fault {
             InputFault::Empty => "Task stdin must not be empty.",
             InputFault::TooLarge => "Task stdin exceeds the size limit.",
             InputFault::Unreadable => "Task stdin could not be read.",
@@ -98,10 +95,10 @@ fn read_stdin() -> Result<Vec<u8>, Outcome> {
 }
 
 fn read_file<S: System>(system: &S, file: &str) -> Result<Vec<u8>, Outcome> {
-    let path = named(system, file).map_err(|_| refused("Task file was not found."))?;
+    let path = named(system, file).map_err(|_| Outcome::usage("Task file was not found."))?;
     let read = super::asset::open_named(system, &path).and_then(|file| system.read(&file, limits::TASK_BYTES));
     read.map_err(|fault| {
-        refused(match fault {
+        Outcome::usage(match fault {
             Fault::NotFound => "Task file was not found.",
             Fault::TooLarge => "Task file exceeds the size limit.",
             Fault::Link | Fault::WrongKind => "Task file must be a regular non-symlink file.",
@@ -118,20 +115,20 @@ fn selection(arguments: &Arguments) -> Result<Option<(String, String, Option<Str
     let approved = arguments.has("--selection-approved");
     let Some(attachment) = attachment else {
         return if task_digest.is_some() || plan_digest.is_some() || approved {
-            Err(refused(INCOMPLETE))
+            Err(Outcome::usage(INCOMPLETE))
         } else {
             Ok(None)
         };
     };
-    let task_digest = task_digest.filter(|_| approved).ok_or_else(|| refused(INCOMPLETE))?;
+    let task_digest = task_digest.filter(|_| approved).ok_or_else(|| Outcome::usage(INCOMPLETE))?;
     if arguments.value("--workspace-root").is_none() {
-        return Err(refused("A one-task attachment selection requires an explicit workspace root."));
+        return Err(Outcome::usage("A one-task attachment selection requires an explicit workspace root."));
     }
     if !text::is_attachment_id(attachment) {
-        return Err(refused("Selected attachment ID is invalid."));
+        return Err(Outcome::usage("Selected attachment ID is invalid."));
     }
     if [Some(task_digest), plan_digest].into_iter().flatten().any(|digest| Digest::parse(digest).is_none()) {
-        return Err(refused("Selection task and plan digests must be lowercase SHA-256 digests."));
+        return Err(Outcome::usage("Selection task and plan digests must be lowercase SHA-256 digests."));
     }
     Ok(Some((attachment.to_owned(), task_digest.to_owned(), plan_digest.map(str::to_owned))))
 }

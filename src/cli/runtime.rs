@@ -3,6 +3,7 @@
 
 use crate::capability::private_file::{PrivateFault, make_private};
 use crate::cli::grammar::{Arguments, Options};
+use crate::cli::help::BROKER;
 use crate::cli::outcome::Outcome;
 use crate::delegate::pin::{PinRequest, PinnedRuntime, RuntimePins, record};
 use crate::foundation::limits;
@@ -17,14 +18,12 @@ const PIN: Options = Options {
     repeatable: &[],
     flags_once: true,
 };
-const USAGE: &str = "Usage: kdna-broker runtime pin --interpreter <program> --package <dir> --entry <file> --out <file> \
-                     [--cli-version <version>] [--core-version <version>]";
 
 /// Runs it.
 pub(crate) fn run(words: &[String]) -> Outcome {
-    let Some((command, words)) = words.split_first() else { return Outcome::usage(USAGE) };
+    let Some((command, words)) = words.split_first() else { return BROKER.misused("runtime pin") };
     if command != "pin" {
-        return Outcome::usage(USAGE);
+        return BROKER.misused("runtime pin");
     }
     if os::start::check_platform().is_err() {
         return Outcome::refused(&Reason::KernelTooOld.into());
@@ -36,12 +35,12 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 }
 
 fn pin<S: System>(system: &S, arguments: &Arguments) -> Result<Outcome, Outcome> {
-    let value = |name: &str| arguments.value(name).ok_or_else(|| Outcome::usage(USAGE));
+    let value = |name: &str| arguments.value(name).ok_or_else(|| BROKER.misused("runtime pin"));
     if !arguments.positionals().is_empty() {
-        return Err(Outcome::usage(USAGE));
+        return Err(BROKER.misused("runtime pin"));
     }
     let here = system.working_directory().map_err(|_| Refusal::new(Reason::CwdUnavailable))?;
-    let path = |name: &str| here.resolve(value(name)?).ok_or_else(|| Outcome::usage(USAGE));
+    let path = |name: &str| here.resolve(value(name)?).ok_or_else(|| BROKER.misused("runtime pin"));
     let (interpreter, package, out) = (path("--interpreter")?, path("--package")?, path("--out")?);
     let pins = record(
         system,

@@ -4,17 +4,19 @@
 use crate::broker::approval::plan_of_source;
 use crate::broker::stored;
 use crate::capability::workspace;
-use crate::cli::approve::{self, Approval, refused};
+use crate::cli::approve::{self, Approval};
+use crate::cli::approve_question::{SWITCHING, switch_question};
 use crate::cli::attach::located;
 use crate::cli::change::{self, find};
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
+use crate::cli::help::OWNER;
 use crate::cli::outcome::Outcome;
 use crate::cli::{people, remembered};
 use crate::foundation::digest::Digest;
 use crate::foundation::load_plan::LoadPlan;
 use crate::foundation::record::{ApprovalSource, Attachment};
-use crate::foundation::refusal::{Reason, Refusal};
+use crate::foundation::refusal::Refusal;
 use crate::runtime::attachments::{self, AttachmentPolicy, Former, Switch, SwitchRequest};
 use crate::system::System;
 
@@ -33,17 +35,13 @@ const OPTIONS: Options = Options {
     repeatable: &["--applies-to", "--does-not-apply-to"],
     flags_once: false,
 };
-const USAGE: &str = "Usage: kdna switch <attachment-id> <file.kdna> [--cwd <start>] [--workspace-root <boundary>] \
-    (--retain-scope | --attachment-stdin | [--role <text>] (--applies-to <text>... [--closed-world-scope] | \
-    --all-workspace) [--does-not-apply-to <text>...]) [--preview | (--yes (--scope-user-approved | --consent-digest \
-    <sha256:...>))]";
 const ONE_POLICY: &str = "Switch requires exactly one reviewed policy source: --retain-scope, --attachment-stdin, or \
     role/scope argv options.";
 
 /// Runs it.
 pub(crate) fn run<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
-    let arguments = OPTIONS.parse(words).map_err(|text| refused(&text))?;
-    let [id, file] = arguments.positionals() else { return Err(Outcome::usage(USAGE)) };
+    let arguments = OPTIONS.parse(words).map_err(|text| Outcome::usage(&text))?;
+    let [id, file] = arguments.positionals() else { return Err(OWNER.misused("switch")) };
     let stdin = one_policy(&arguments)?;
     let approval = Approval::of(&arguments, "Switch")?;
     let source = approve::read_source(system, file)?;
@@ -64,16 +62,19 @@ pub(crate) fn run<S: System>(system: &S, environment: &Environment, words: &[Str
         policy,
     })?;
     let boundary = approve::boundary(system, &located.root);
-    let shown = people::switch_preview(&boundary, &attachment, &switch, plan.title());
     match approval {
         Approval::Preview => {
+            let shown = people::switch_preview(&boundary, &attachment, &switch, plan.title());
             let document = switch.preview(&located.display, &boundary, system.now())?;
             let next = people::confirm_command("switch", words, switch.consent_digest()?, stdin.is_some());
             return Ok(Outcome::document(&document).shown_as(shown + &next));
         }
         Approval::Digest(digest) => switch.confirm(digest)?,
         Approval::UserExplicit => {}
-        Approval::Interactive => approve::confirm(system, &shown)?,
+        Approval::Interactive => {
+            let parts = switch_question(&boundary, &attachment, &switch, plan.title());
+            approve::confirm(system, SWITCHING, &parts)?;
+        }
     }
     let now = approve::read_source(system, file)?.0;
     let entry = attachments::switch(system, &located, &switch, &now)?;
@@ -87,7 +88,7 @@ fn one_policy(arguments: &Arguments) -> Result<Option<Vec<u8>>, Outcome> {
     let sources =
         [arguments.has("--retain-scope"), arguments.has("--attachment-stdin"), approve::has_policy_options(arguments)];
     if sources.iter().filter(|given| **given).count() != 1 {
-        return Err(refused(ONE_POLICY));
+        return Err(Outcome::usage(ONE_POLICY));
     }
     approve::read_policy(arguments)
 }
@@ -107,15 +108,7 @@ fn policy(
 /// The plan of the version that is left; nothing where it is damaged and the person leaves it all the same. A runtime
 /// that could not be run says nothing about the copy.
 fn former(verified: Result<LoadPlan, Refusal>, leave_damaged: bool) -> Result<Option<LoadPlan>, Refusal> {
-    verified.map(Some).or_else(|refusal| {
-        let damaged = matches!(
-            refusal.reason(),
-            Reason::SnapshotNotFound
-                | Reason::SnapshotIrregular
-                | Reason::SnapshotOtherBytes
-                | Reason::SnapshotNotAsset
-                | Reason::SnapshotOtherIdentity
-        );
-        if damaged && leave_damaged { Ok(None) } else { Err(refusal) }
-    })
+    verified
+        .map(Some)
+        .or_else(|refusal| if leave_damaged && stored::is_damaged(refusal.reason()) { Ok(None) } else { Err(refusal) })
 }

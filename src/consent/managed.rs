@@ -92,13 +92,13 @@ impl Managed {
     /// Whether a host may receive anything, and a destination process it. Refuses `policy_host_forbidden`,
     /// `policy_processor_forbidden`.
     pub fn allows_destination(&self, host_id: &str, processor: &str) -> Result<(), Refusal> {
-        let lists = |list: &Option<Vec<String>>, name: &str| {
-            list.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == name))
-        };
-        if !lists(&self.hosts, host_id) {
-            return Err(Reason::PolicyHostForbidden.into());
-        }
-        if lists(&self.processors, processor) { Ok(()) } else { Err(Reason::PolicyProcessorForbidden.into()) }
+        self.allows_host(host_id)?;
+        if lists(self.processors.as_deref(), processor) { Ok(()) } else { Err(Reason::PolicyProcessorForbidden.into()) }
+    }
+
+    /// Whether a host may receive anything. Refuses `policy_host_forbidden`.
+    pub fn allows_host(&self, host_id: &str) -> Result<(), Refusal> {
+        if lists(self.hosts.as_deref(), host_id) { Ok(()) } else { Err(Reason::PolicyHostForbidden.into()) }
     }
 
     /// Whether an asset may be handed over at all. Refuses `policy_asset_revoked`.
@@ -126,10 +126,14 @@ impl Managed {
         self.allows_destination(consent.host_id(), lease.processor())?;
         self.allows_asset(consent.asset_digest())?;
         self.allows_consent(lease, now)?;
-        if reached.is_none_or(|reached| !self.minimum.is_met(reached)) {
-            return Err(Reason::PolicyEnforcement.into());
-        }
-        Ok(())
+        self.allows_enforcement(reached)
+    }
+
+    /// Whether a runtime that was confined like this may load; `None`: nobody can tell how it was. Refuses
+    /// `policy_enforcement`.
+    pub fn allows_enforcement(&self, reached: Option<Enforcement>) -> Result<(), Refusal> {
+        let enough = reached.is_some_and(|reached| self.minimum.is_met(reached));
+        if enough { Ok(()) } else { Err(Reason::PolicyEnforcement.into()) }
     }
 
     /// Whether a consent is neither revoked nor too old. Refuses `policy_consent_revoked` and `policy_consent_age`.
@@ -171,6 +175,11 @@ impl Minimum {
             && (reached.sealed || !self.sealed)
             && (reached.pin == PinKind::Embedded || !self.embedded)
     }
+}
+
+/// Whether a list, where there is one, has a name.
+fn lists(list: Option<&[String]>, name: &str) -> bool {
+    list.is_none_or(|allowed| allowed.iter().any(|one| one == name))
 }
 
 fn whole(value: &Value) -> Option<u32> {

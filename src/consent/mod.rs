@@ -8,6 +8,8 @@ pub mod binding;
 pub mod cooldown;
 pub mod document;
 pub mod draft;
+#[cfg(feature = "runtime")]
+pub(crate) mod fitted;
 pub mod host_draft;
 pub mod ledger;
 pub mod managed;

@@ -24,7 +24,7 @@ const LAST_ROWS: usize = 12;
 pub(super) const INDENT: usize = 15;
 const CELLS: usize = 64;
 /// Most rows of the purpose and of each list.
-const FIELD_ROWS: usize = 3;
+pub(super) const FIELD_ROWS: usize = 3;
 
 /// A quote inside of quotes.
 const QUOTE: &str = "\\\"";

@@ -336,6 +336,7 @@ catalogue! {
     RoleUnbounded = "role_unbounded", InputInvalid, Attach, "Attachment role must be a meaningful bounded value approved for this workspace.", "Give a role of at most 512 characters.";
     AttachmentLimit = "attachment_limit", InputInvalid, Attach, "Workspace attachment limit reached.", "Remove attachments that are no longer used.";
     ApprovalNotInteractive = "approval_not_interactive", ApprovalRequired, Attach, "Non-interactive attachment approval requires --yes.", "Run with --preview, then with --yes --consent-digest DIGEST.";
+    ApprovalWindowTooSmall = "approval_window_too_small", ApprovalRequired, Attach, "The terminal's window is too small to show what would be attached.", "Enlarge it, or run with --preview, then with --yes --consent-digest DIGEST.";
     ApprovalDeclined = "approval_declined", ApprovalRequired, Attach, "Attachment approval was not granted.", "Nothing was changed.";
     ApprovalDrift = "approval_drift", ApprovalBindingChanged, Attach, "The attachment workspace, asset, role, scope, or authorization facts changed after preview.", "Preview again and confirm the new digest.";
     ApprovalAssetChanged = "approval_asset_changed", ApprovalBindingChanged, Attach, "The exact attachment asset changed after approval.", "Preview again.";
@@ -393,7 +394,7 @@ catalogue! {
     PasswordTriesSpent = "password_tries_spent", AuthorizationRejected, Authorization, "The password does not open the asset.", "Start again when you have the right one; nothing was started.";
 
     // --- command line
-    Usage = "usage", InputInvalid, CommandLine, "The command line cannot be understood.", "See 'kdna help'.";
+    Usage = "usage", InputInvalid, CommandLine, "The command line cannot be understood.", "See 'kdna help COMMAND' or 'kdna-broker help COMMAND'.";
     InputUnreadable = "input_unreadable", InputInvalid, CommandLine, "The input cannot be read.", "Check the input and try again.";
 }
 

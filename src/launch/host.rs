@@ -4,18 +4,24 @@
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::launch::variables::Variables;
-use crate::system::Fault;
+use crate::system::os::OsSystem;
 use crate::system::os::forward::{Forwarding, HostSignal};
 use crate::system::os::host_process::{
     Change, Ending, HostOrder, HostProcess, NOT_FOUND, SHIM, Stream, become_program, find_program,
 };
+use crate::system::{Fault, Observe as _};
 use std::ffi::{OsStr, OsString};
 
 /// Where a command's program lies. A word with a slash is a path, from the directory that the person is in; any other is
 /// looked for in the absolute directories of their `PATH`. Refuses `host_not_found`.
 pub fn program(word: &str, here: &AbsolutePath, environment: &Variables) -> Result<OsString, Refusal> {
     if word.contains('/') {
-        return here.resolve(word).map(|path| path.as_str().into()).ok_or_else(|| Reason::HostNotFound.into());
+        let path = here.resolve(word).ok_or(Reason::HostNotFound)?;
+        // Said before anybody is asked; whether it can be started is seen when it is.
+        if OsSystem::new().look(&path) == Err(Fault::NotFound) {
+            return Err(Reason::HostNotFound.into());
+        }
+        return Ok(path.as_str().into());
     }
     let path = environment.iter().find(|(name, _)| name == OsStr::new("PATH"));
     let found = path.and_then(|(_, path)| find_program(word, path));

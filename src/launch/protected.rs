@@ -33,7 +33,7 @@ pub fn needed<S: System>(
     let record = workspace::read_record(system, &workspace.directory, &RelativePath::default());
     let record = Record::read(&record.map_err(|_| Reason::RecordUnsafe)?.bytes)?;
     let asset = record.find(attachment).ok_or(Reason::ApprovalDrift)?.asset.clone();
-    let plan = stored::verify_with(system, delegate, &workspace, &asset)?;
+    let plan = stored::verify_with(system, delegate, &workspace, &asset)?.value;
     let title = plan.title().unwrap_or_default().to_owned();
     Ok(plan.needs_password().then_some(Protected { workspace, asset, title }))
 }

@@ -1,7 +1,7 @@
 //! The launcher: consent first, then the session, then the password, then the host; and nothing is left when it has ended,
 //! however it ends. Never shows a secret, never starts the host without consent.
 
-use crate::broker::approval::{ApprovalRequest, ConsentPlace};
+use crate::broker::approval::{ApprovalRequest, ConsentPlace, NOT_REMEMBERED};
 use crate::broker::settle::SettledSubject;
 use crate::capability::secret::Secret;
 use crate::consent::prompt::in_quotes;
@@ -95,9 +95,13 @@ pub fn launch(
                 let unused = if order.request.lifetime.is_some() { " --expires-in changes nothing of it." } else { "" };
                 let _ = writeln!(says, "kdna-broker: the consent is there and holds; nothing is asked.{unused}");
             }
-            for (file, replaced) in &allowed {
-                let instead = if *replaced { ", in place of the one before" } else { "" };
-                let _ = writeln!(says, "kdna-broker: allowed{instead}. Take it back with: {}", (order.take_back)(file));
+            for one in &allowed {
+                let instead = if one.replaced { ", in place of the one before" } else { "" };
+                let take_back = (order.take_back)(&one.file);
+                let _ = writeln!(says, "kdna-broker: allowed{instead}. Take it back with: {take_back}");
+                if !one.remembered {
+                    let _ = writeln!(says, "Note: {NOT_REMEMBERED}");
+                }
             }
             subjects
         }

@@ -9,6 +9,17 @@ use crate::foundation::record::Record;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::system::System;
 
+/// A consent that the person gave just now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allowed {
+    /// Where it lies.
+    pub file: AbsolutePath,
+    /// Whether it took the place of another one.
+    pub replaced: bool,
+    /// False if what stood there before could not be remembered as taken back.
+    pub remembered: bool,
+}
+
 /// How it was settled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
@@ -16,8 +27,8 @@ pub enum Settled {
     Hold {
         /// What each is about: never none, and the same root in all.
         subjects: Vec<SettledSubject>,
-        /// Where each consent lies that the person gave, and whether it took the place of another one.
-        allowed: Vec<(AbsolutePath, bool)>,
+        /// The consents that the person gave.
+        allowed: Vec<Allowed>,
     },
     /// The person declined.
     Declined,
@@ -49,7 +60,9 @@ pub fn settle<S: System>(
         subjects.push(subject);
         match settled {
             settle::Settled::Valid { .. } => {}
-            settle::Settled::Asked(Approval::Allowed { file, replaced, .. }) => allowed.push((file, replaced)),
+            settle::Settled::Asked(Approval::Allowed { file, replaced, remembered, .. }) => {
+                allowed.push(Allowed { file, replaced, remembered });
+            }
             settle::Settled::Asked(Approval::Declined) => return Ok(Settled::Declined),
             settle::Settled::Asked(Approval::NoTerminal) => return Ok(Settled::NoTerminal),
         }

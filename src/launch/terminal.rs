@@ -2,7 +2,9 @@
 //! is no person. Anything that runs as the person could do the same; SECURITY.md says so.
 
 use crate::foundation::path::AbsolutePath;
+use crate::launch::host::attend;
 use crate::system::Fault;
+use crate::system::os::forward::Forwarding;
 use crate::system::os::host_process::{Ending, HostOrder, HostProcess, Stream};
 use crate::system::os::pty;
 use std::ffi::OsString;
@@ -52,13 +54,15 @@ pub fn answer_on_terminal(
     Ok((String::from_utf8_lossy(&shown).replace('\r', ""), process.wait()?))
 }
 
-/// Runs one of this executable's commands where the person is: their terminal, this process's streams but its output.
+/// Runs one of this executable's commands where the person is: their terminal, this process's streams but its output. What
+/// this process is told meanwhile is passed on to it.
 pub fn run_command(
     arguments: &[&str],
     environment: Vec<(OsString, OsString)>,
     directory: &AbsolutePath,
+    signals: &Forwarding,
 ) -> Result<Ending, Fault> {
-    let mut process = HostProcess::start(HostOrder {
+    let order = HostOrder {
         program: "/proc/self/exe".into(),
         arguments: arguments.iter().map(OsString::from).collect(),
         environment,
@@ -66,6 +70,6 @@ pub fn run_command(
         input: Stream::Null,
         output: Stream::Null,
         errors: Stream::Inherit,
-    })?;
-    process.wait()
+    };
+    attend(&mut HostProcess::start_attended(order, signals)?, signals, || {})
 }

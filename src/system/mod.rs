@@ -266,8 +266,9 @@ pub trait System: Observe {
     fn ask(&self, question: &str) -> Result<String, NoTerminal>;
     /// Shows a question on the person's terminal and reads one line from it that is not shown, into the caller's buffer
     /// (use locked memory) and nowhere else; what was typed ahead is discarded. Gives the length of the line without its
-    /// end, 0 for anything that is no whole line of at most 1,024 bytes. `Err` if there is no terminal.
-    fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal>;
+    /// end, `None` for anything that is no whole line of at most 1,024 bytes: Control-C, end of input, a longer line. `Err`
+    /// if there is no terminal.
+    fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<Option<usize>, NoTerminal>;
     /// Rows and columns of the person's terminal; `None` if there is none or it tells no size.
     fn window(&self) -> Option<(u16, u16)> {
         None

@@ -92,7 +92,9 @@ pub(crate) fn refused(
     if !statuses.iter().any(|status| given.exit == Exit::Status(*status)) || !given.stdout.is_empty() {
         faults.push(format!("{row}: {:?}, stdout {:?}, stderr {said:?}", given.exit, given.stdout_text()));
     }
-    if !said.starts_with("Error: ") || !said.ends_with('\n') || said.lines().count() > 2 {
+    // What went wrong, the word that may have been meant, what to do.
+    let most = 2 + usize::from(said.contains("\nDid you mean "));
+    if !said.starts_with("Error: ") || !said.ends_with('\n') || said.lines().count() > most {
         faults.push(format!("{row}: stderr {said:?}"));
     }
     faults.extend(place.faults(&given.stderr).into_iter().map(|fault| format!("{row}: {fault} in {said:?}")));

@@ -3,7 +3,7 @@
 use crate::person::answer;
 use crate::processes::children;
 use crate::protect::HIDDEN;
-use crate::stage::{HOST, PROCESSOR, PUBLIC, Stage, canary, loading, locked, wait_until};
+use crate::stage::{HOST, PROCESSOR, PUBLIC, Stage, canary, loading, locked, locked_with, wait_until};
 use crate::support::command::{Exit, Program, run};
 use crate::support::real::delivered;
 use std::fs;
@@ -110,6 +110,30 @@ fn a_person_may_try_three_times_and_a_host_is_started_for_the_right_password_alo
     let seen = stage.launch_typing(&[], "echo >started", &keys.each_ref().map(|keys| &keys[..]));
     assert_eq!(seen.exit, Exit::Status(2), "{}", seen.screen);
     assert!(seen.screen.contains("authorization_rejected") && !seen.screen.contains("first"), "{}", seen.screen);
+    assert!(!stage.path("started").exists() && stage.sessions().is_empty());
+}
+
+#[test]
+fn nothing_that_is_typed_while_a_password_is_tried_is_shown() {
+    let password = canary("secret");
+    // A derivation that takes its time, so that there is time to type between two questions.
+    let stage = Stage::allowed(&locked_with(&password, (65_536, 3, 4)));
+    let mut person = stage.sit_down(&[], "echo >started");
+    assert!(person.is_asked() && !person.echoes());
+    person.type_keys(b"wrong\n");
+    let mut looks = 0;
+    let begun = std::time::Instant::now();
+    while !person.has_shown("try 2 of 3") {
+        assert!(!person.echoes(), "look {looks}: the terminal shows what is typed");
+        person.type_keys(b"qzq");
+        looks += 1;
+        assert!(begun.elapsed() < crate::support::command::LIMIT, "it is asked again");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    person.type_keys(b"\x03");
+    let seen = person.finish();
+    assert_eq!(seen.exit, Exit::Status(10), "{}", seen.screen);
+    assert!(!seen.screen.contains("qzq") && !seen.screen.contains("wrong"), "{}", seen.screen);
     assert!(!stage.path("started").exists() && stage.sessions().is_empty());
 }
 

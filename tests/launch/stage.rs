@@ -30,8 +30,13 @@ pub(crate) fn canary(word: &str) -> String {
 
 /// An asset that this password opens, with a cheap derivation.
 pub(crate) fn locked(password: &str) -> Vec<u8> {
+    locked_with(password, (8, 1, 1))
+}
+
+/// The same, with a derivation of so many KiB, passes and lanes.
+pub(crate) fn locked_with(password: &str, cost: (u32, u32, u32)) -> Vec<u8> {
     let judgment = protect::judgment().bytes();
-    let envelope = protect::envelope_for(password.as_bytes(), &judgment, Some((8, 1, 1)));
+    let envelope = protect::envelope_for(password.as_bytes(), &judgment, Some(cost));
     protect::asset(&envelope.bytes(), "kdna.encryption.password")
 }
 

@@ -109,6 +109,25 @@ fn a_consent_for_another_destination_profile_or_host_is_asked_for_anew() {
 }
 
 #[test]
+fn who_launches_is_told_where_what_was_replaced_could_not_be_remembered() {
+    let stage = Stage::allowed(PUBLIC);
+    let lock = stage.path("state/attachment-ledger.lock");
+    fs::remove_file(&lock).unwrap();
+    fs::create_dir(&lock).unwrap();
+    for again in [["--profile", "compact"], ["--processor", "Another Ltd"]] {
+        let other = ["launch", "--host", HOST, "--workspace", "ws", "--processor", again[1], "--", "true"];
+        let words = if again[0] == "--processor" { other.to_vec() } else { Stage::words(&[], "true") };
+        let arrange = |command: &mut std::process::Command| stage.arrange(command);
+        let seen = crate::person::answer(&stage.scratch, Program::Broker, &words, arrange, b"y\n");
+        let replaces = seen.was_asked();
+        assert_eq!(replaces, again[0] == "--processor", "{seen:?}");
+        assert_eq!(seen.exit, Exit::Status(0), "the host is started: {seen:?}");
+        let noted = seen.screen.contains("Note: It replaced what was in this file. That could not be recorded");
+        assert_eq!(noted, replaces, "{}", seen.screen);
+    }
+}
+
+#[test]
 fn the_server_of_a_session_judges_hardened() {
     let stage = Stage::allowed(PUBLIC);
     // Nobody else may write to what a hardened server reads.
@@ -159,6 +178,34 @@ fn a_command_that_cannot_be_started_is_told_apart_and_leaves_nothing() {
     command.env("PATH", ":.:/usr/bin:/bin");
     assert_eq!(crate::support::command::run(command, None).exit, Exit::Status(3));
     assert!(!stage.path("stolen").exists());
+}
+
+#[test]
+fn a_program_that_launches_gets_a_refusal_as_json_and_a_hosts_own_words_are_left_alone() {
+    let stage = Stage::allowed(PUBLIC);
+    for (more, program, code, exit) in [
+        (&["--json-errors", "--expires-in", "x"][..], "true", "host_consent_usage_invalid", 2),
+        (&["--json-errors", "--no-such"], "true", "input_invalid", 2),
+        (&["--attachment", "att_000000000000000000000000", "--json-errors"], "true", "host_consent", 2),
+        (&["--json-errors"], "./none", "launch_failed", 127),
+    ] {
+        let own = ["launch", "--host", HOST, "--processor", PROCESSOR, "--workspace", "ws"];
+        let words = [&own[..], more, &["--", program]].concat();
+        let mut command = stage.scratch.command(Program::Broker, words);
+        stage.arrange(&mut command);
+        let ended = crate::support::command::run(command, None);
+        assert_eq!(ended.exit, Exit::Status(exit), "{more:?}: {}", ended.stderr_text());
+        let said = ended.stderr_text();
+        assert!(said.starts_with("{\"code\":\"") && said.lines().count() == 1, "{more:?}: {said}");
+        assert!(said.contains(&format!("\"code\":\"{code}")), "{more:?}: {said}");
+    }
+    let script = "test \"$1\" = --json-errors -a \"$2\" = --help";
+    let own = Stage::words(&[], script);
+    let words = [&own[..], &["sh", "--json-errors", "--help"]].concat();
+    let mut command = stage.scratch.command(Program::Broker, words);
+    stage.arrange(&mut command);
+    let ended = crate::support::command::run(command, None);
+    assert_eq!(ended.exit, Exit::Status(0), "{}", ended.stderr_text());
 }
 
 #[test]

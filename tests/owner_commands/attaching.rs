@@ -1,7 +1,7 @@
 //! `kdna attach` and its neighbours with the real program: what fails leaves nothing, what is acknowledged is stored, with
 //! exactly the specified modes, whatever the umask, the neighbours, the streams and the limits are.
 
-use crate::person::{Person, answer};
+use crate::person::{Person, answer, wrapped};
 use crate::scene::{Scene, TASK, asset};
 use crate::support::command::{Exit, Finished, Program, run};
 use crate::support::documents::{at, parse};
@@ -216,6 +216,60 @@ fn on_a_terminal_only_yes_attaches() {
     let seen = on_terminal(b"y\n");
     assert_eq!((seen.exit, seen.was_asked()), (Exit::Status(0), true), "{}", seen.screen);
     assert_eq!(scene.ids("ws").len(), 1);
+}
+
+#[test]
+fn a_question_about_an_attachment_is_no_larger_than_its_window_and_ends_with_what_is_attached() {
+    let phrases: Vec<String> = (0..30).map(|number| format!("phrase number {number} of so many others")).collect();
+    let long = [&["--role".to_owned(), "each change of it ".repeat(20).trim_end().to_owned()][..]].concat();
+    let many = phrases.iter().flat_map(|phrase| ["--applies-to".to_owned(), phrase.clone()]);
+    let long: Vec<String> = long.into_iter().chain(many).collect();
+    let long: Vec<&str> = long.iter().map(String::as_str).collect();
+    for (window, policy, asked) in [
+        ((24, 80), &POLICY[..], true),
+        ((24, 80), &long[..], true),
+        ((10, 40), &POLICY[..], true),
+        ((10, 40), &long[..], true),
+        ((4, 80), &POLICY[..], false),
+        ((24, 2), &POLICY[..], false),
+    ] {
+        let scene = place();
+        let (file, cwd) = (scene.text("a.kdna"), scene.text("ws"));
+        let attach = [&["attach", &file, "--cwd", &cwd], policy].concat();
+        let sit = |arguments: &[&str]| {
+            let mut person = Person::sit_down_at(&scene.scratch, Program::Owner, arguments, |_| {}, b"", Some(window));
+            assert_eq!(person.is_asked(), asked, "{window:?}");
+            if asked {
+                person.type_keys(b"n\n");
+            }
+            let seen = person.finish();
+            assert_eq!(seen.exit, Exit::Status(2), "{}", seen.screen);
+            seen.screen
+        };
+        let shown = sit(&attach);
+        assert!(tree(&scene.at("ws")).is_empty(), "{window:?}");
+        if !asked {
+            assert!(shown.starts_with("Error: [approval_required] The terminal's window is too small"), "{shown}");
+            continue;
+        }
+        let mut shown = vec![shown];
+        run(scene.attach_command("ws"), None);
+        let id = scene.ids("ws").pop().unwrap();
+        fs::copy(crate::support::package().join("fixtures/assets/tiny.kdna"), scene.at("a.kdna")).unwrap();
+        shown.push(sit(&[&["switch", &id, &file, "--cwd", &cwd], policy].concat()));
+        for (at, screen) in shown.iter().enumerate() {
+            let (question, _) = screen.split_once("[y/N] ").unwrap();
+            let lines = wrapped(&format!("{question}[y/N] yes"), window.1);
+            assert!(lines.len() <= usize::from(window.0), "{window:?} {}: nothing scrolls away\n{screen}", lines.len());
+            let last = lines[lines.len() - 8.min(lines.len())..].join("\n");
+            let digest = Digest::of(&fs::read(if at == 0 { asset() } else { scene.at("a.kdna") }).unwrap()).to_string();
+            let flat: String = last.chars().filter(|character| !character.is_whitespace()).collect();
+            assert!(flat.contains(&digest) && last.contains("  Asset        "), "{window:?}\n{screen}");
+            let all = window == (24, 80) && policy.len() == POLICY.len();
+            assert_eq!(screen.contains("--preview shows all"), !all, "{window:?}\n{screen}");
+            assert!(!all || screen.contains(&format!("  Used for     \"{TASK}\"")), "{screen}");
+        }
+    }
 }
 
 #[test]

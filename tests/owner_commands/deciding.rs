@@ -374,6 +374,37 @@ fn showing_a_consent_makes_the_approved_text_again_and_tells_whether_it_is_still
 }
 
 #[test]
+fn a_consent_whose_question_cannot_be_made_again_is_told_from_its_document_and_why_it_no_longer_applies() {
+    let scene = asked();
+    let allowed = request(&scene, "ws", &["--expires-in", "2d"], b"y\n");
+    assert_eq!(allowed.exit, Exit::Status(0));
+    scene.attach("other");
+    let (cwd, other, bare) = (scene.text("ws"), scene.text("other"), scene.text("bare"));
+    scene.scratch.directory("bare", 0o755);
+    let id = scene.ids("ws").pop().unwrap();
+    let consent = fs::read(stored(&scene).pop().unwrap()).unwrap();
+    let digest = parse(&consent).unwrap().get("asset_digest").and_then(Value::as_str).unwrap().to_owned();
+    let told = |cwd: &str, why: &str| {
+        let done = broker(&scene, &["consent", "show", "--cwd", cwd]);
+        let shown = done.stdout_text();
+        assert_eq!((done.exit, done.stderr_text().as_str()), (Exit::Status(1), ""), "{shown}");
+        for says in [&format!("  Host         {HOST}\n"), &format!("  Destination  \"{PROCESSOR}\"\n"), &digest, &id] {
+            assert!(shown.contains(says.as_str()), "{says}: {shown}");
+        }
+        assert!(shown.contains("It no longer applies. ") && shown.contains(why), "{why}: {shown}");
+        assert!(!shown.contains("[y/N]"), "no question is shown that was not asked: {shown}");
+    };
+    told(&other, "It was given for another workspace than ");
+    told(&bare, "No KDNA workspace attachment record was found");
+    let owner = |words: &[&str]| run(scene.scratch.command(Program::Owner, words), None);
+    assert_eq!(owner(&["disable", &id, "--cwd", &cwd]).exit, Exit::Status(0));
+    told(&cwd, "The attachment is disabled. Next: kdna enable ");
+    assert_eq!(owner(&["remove", &id, "--cwd", &cwd]).exit, Exit::Status(0));
+    told(&cwd, "The attachment is not in the record of ");
+    assert_eq!(fs::read(stored(&scene).pop().unwrap()).unwrap(), consent, "it is looked at and left as it is");
+}
+
+#[test]
 fn a_question_below_a_program_with_the_mark_of_a_session_is_not_asked_whatever_it_is_called() {
     let scene = asked();
     let cwd = scene.text("ws");

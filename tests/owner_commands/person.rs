@@ -138,6 +138,14 @@ impl Person {
         true
     }
 
+    /// Whether the screen holds a text by now; waits for nothing.
+    pub(crate) fn has_shown(&mut self, text: &str) -> bool {
+        while let Ok(step) = self.screen.try_recv() {
+            self.shown.extend(step);
+        }
+        self.screen().contains(text)
+    }
+
     /// As [`Person::is_shown`], for what was not there when this was asked last.
     pub(crate) fn is_shown_again(&mut self, text: &str) -> bool {
         let seen = self.is_shown(text);
@@ -199,6 +207,17 @@ impl Drop for Person {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A text of narrow characters as a terminal of so many columns shows it.
+pub(crate) fn wrapped(text: &str, columns: u16) -> Vec<String> {
+    let pieces = |row: &str| {
+        let cells: Vec<char> = row.chars().collect();
+        let pieces =
+            cells.chunks(usize::from(columns)).map(|piece| piece.iter().collect::<String>()).collect::<Vec<_>>();
+        if pieces.is_empty() { vec![String::new()] } else { pieces }
+    };
+    text.split('\n').flat_map(pieces).collect()
 }
 
 /// Runs a command on a terminal; types the keys if it asks.

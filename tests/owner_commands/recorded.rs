@@ -67,7 +67,8 @@ const OTHER_MESSAGE: [(&str, &str, &str, &str); 4] = [
 fn deviations(folder: &Path, id: &str) -> Vec<Deviation> {
     let mut expected = Vec::new();
     if let Some((_, code, _)) = REFUSED.iter().find(|(refused, ..)| *refused == id) {
-        let start = if code.is_empty() { "Error: Unknown option: ".to_owned() } else { format!("Error: [{code}] ") };
+        let code = if code.is_empty() { "input_invalid] Unknown option: " } else { &format!("{code}] ") };
+        let start = format!("Error: [{code}");
         expected.extend([Deviation::Exit(2), at("", "\"\""), Deviation::Stderr(start)]);
     }
     if LOCK_STAYS.contains(&id) {

@@ -3,7 +3,7 @@
 //! `UPDATE_SCREENS=1 cargo test --test owner_commands screens` writes `tests/owner_commands/screens/` anew; read the
 //! difference before committing it.
 
-use crate::person::{Person, answer};
+use crate::person::{Person, answer, wrapped};
 use crate::scene::{HOST, PROCESSOR, Scene, has_setsid};
 use crate::support::command::{Exit, Program, run};
 use crate::support::package;
@@ -139,13 +139,7 @@ fn a_window_too_small_for_the_decision_is_not_asked_in_and_a_small_one_is() {
         }
         // What a screen of this size still shows: the rows of a terminal wrap at its width, and the last ones stay.
         let (question, _) = seen.screen.split_once("[y/N] ").unwrap();
-        let width = usize::from(window.1);
-        let lines = question.split('\n').flat_map(|row| {
-            let cells: Vec<char> = row.chars().collect();
-            let pieces = cells.chunks(width).map(|piece| piece.iter().collect::<String>()).collect::<Vec<_>>();
-            if pieces.is_empty() { vec![String::new()] } else { pieces }
-        });
-        let lines: Vec<String> = lines.collect();
+        let lines = wrapped(question, window.1);
         let shown = lines[lines.len().saturating_sub(usize::from(window.0))..].join("\n");
         assert!(shown.contains(&format!("  Host         {HOST}")), "{window:?}\n{shown}");
         assert!(shown.contains("  Destination  "), "{window:?}\n{shown}");

@@ -2,6 +2,7 @@
 
 use crate::deciding::{INVALID, REQUIRED, allow, asked, broker, check, rows, serve, stored};
 use crate::scene::{Reply, Scene, delivered, load};
+use crate::support::command::Exit;
 use kdna_broker::foundation::digest::Digest;
 use std::fs;
 
@@ -28,6 +29,29 @@ fn a_copy_of_a_consent_that_was_taken_back_allows_nothing() {
     assert_eq!((of_events("allowed"), of_events("revoked")), (1, 1), "both are recorded, with the digest");
     allow(&scene, "ws", &[]);
     assert_eq!(load(&mut server, scene.at("ws")), delivered(), "a new approval is a new consent");
+}
+
+#[test]
+fn a_lock_of_this_program_is_no_consent_that_could_be_taken_back() {
+    let scene = asked();
+    allow(&scene, "ws", &[]);
+    let ledger = fs::read(scene.at("state/attachment-ledger.json")).unwrap();
+    let locks = ["state/attachment-ledger.lock", "private/a.lock", "private/plain"];
+    for lock in locks.iter().skip(1) {
+        scene.scratch.file(lock, b"", 0o600);
+    }
+    let recorded = rows(&scene).len();
+    for lock in locks {
+        let path = scene.text(lock);
+        assert_eq!(fs::read(&path).unwrap(), b"", "{lock}: it is empty");
+        let refused = broker(&scene, &["consent", "revoke", "--file", &path]);
+        assert_eq!(refused.exit, Exit::Status(2), "{lock}: {}", refused.stderr_text());
+        let said = refused.stderr_text();
+        assert!(said.starts_with("Error: [host_consent_invalid]"), "{lock}: {said}");
+        assert!(refused.stdout.is_empty() && fs::metadata(&path).is_ok(), "{lock}: it stays");
+    }
+    assert_eq!(fs::read(scene.at("state/attachment-ledger.json")).unwrap(), ledger, "nothing was remembered");
+    assert_eq!(rows(&scene).len(), recorded, "nothing was recorded");
 }
 
 #[test]

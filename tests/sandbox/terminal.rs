@@ -45,7 +45,7 @@ pub(crate) fn asker(way: &str) -> ExitCode {
     if way == "secret" {
         adopt_terminal_from_stdin().unwrap();
         let mut answer = [0; 4096];
-        let length = OsSystem::new().ask_secret(QUESTION, &mut answer).unwrap();
+        let length = OsSystem::new().ask_secret(QUESTION, &mut answer).unwrap().unwrap_or(0);
         println!("secret {length} {}", String::from_utf8_lossy(&answer[..length]));
         return ExitCode::SUCCESS;
     }

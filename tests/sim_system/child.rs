@@ -120,10 +120,10 @@ fn the_person_answers_from_a_list_and_then_is_gone() {
     assert_eq!(system.ask("Four? [y/N] "), Err(NoTerminal));
     system.arrange(|world| world.answer("a secret of more than sixteen bytes"));
     let mut room = [0; 64];
-    assert_eq!(system.ask_secret("Five: ", &mut room), Ok(35));
+    assert_eq!(system.ask_secret("Five: ", &mut room), Ok(Some(35)));
     assert_eq!(&room[..36], b"a secret of more than sixteen bytes\0");
     system.arrange(|world| world.answer("longer than its room"));
-    assert_eq!(system.ask_secret("Six: ", &mut room[..5]), Ok(0), "no part of an answer");
+    assert_eq!(system.ask_secret("Six: ", &mut room[..5]), Ok(None), "no part of an answer");
     assert_eq!(system.ask_secret("Seven: ", &mut room), Err(NoTerminal));
     let shown = system.arrange(|world| world.questions().to_vec());
     assert_eq!(shown, ["One? [y/N] ", "Two? [y/N] ", "Three? [y/N] ", "Five: ", "Six: "]);

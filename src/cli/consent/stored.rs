@@ -1,12 +1,14 @@
 //! `kdna-broker consent status | list | show | revoke`: consents that are stored. Asks nobody and writes no consent.
 
-use super::{USAGE, place};
+use super::place;
+use super::told::{self, text_of};
 use crate::broker::approval::{self, ApprovalRequest, ConsentPlace};
 use crate::broker::settle::{self, Validity};
 use crate::capability::state;
 use crate::cli::broker;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
+use crate::cli::help::BROKER;
 use crate::cli::outcome::Outcome;
 use crate::consent::document::{Consent, Schema};
 use crate::consent::store::{self, ConsentFile};
@@ -37,7 +39,7 @@ pub(super) fn run<S: System>(
     };
     let arguments = options.parse(words).map_err(|text| Outcome::usage(&text))?;
     if !arguments.positionals().is_empty() {
-        return Err(Outcome::usage(USAGE));
+        return Err(BROKER.misused(&format!("consent {command}")));
     }
     match command {
         "list" => Ok(list(system, &place(system, environment)?)?),
@@ -101,17 +103,15 @@ fn list<S: System>(system: &S, place: &ConsentPlace) -> Result<Outcome, Refusal>
     ])))
 }
 
-/// The approved question, made again from what the workspace says now, and whether it is the one that was approved.
+/// The approved question, made again from what the workspace says now, and whether it is the one that was approved; where
+/// it cannot be made again, what the document says.
 fn show<S: System>(system: &S, environment: &Environment, arguments: &Arguments) -> Result<Outcome, Outcome> {
     let file = meant(system, environment, arguments)?;
     let held = ConsentFile::open(system, &file)?.ok_or(Reason::ConsentMissing).map_err(Refusal::new)?;
     let consent = Consent::read(&held.read(system)?)?;
     let state = state::state_path(system, environment.settings.state_directory.as_deref())?;
-    let text = |key: &str, object: &crate::foundation::value::Object| {
-        object.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    let attachment = text("attachment_id", consent.use_boundary());
-    let processor = text("processor", consent.processing_boundary());
+    let attachment = text_of(consent.use_boundary(), "attachment_id");
+    let processor = text_of(consent.processing_boundary(), "processor");
     let request = ApprovalRequest {
         cwd: arguments.value("--cwd").unwrap_or("."),
         attachment: Some(&attachment),
@@ -126,7 +126,18 @@ fn show<S: System>(system: &S, environment: &Environment, arguments: &Arguments)
         state: &state,
     };
     let delegate = broker::delegate(system, environment)?;
-    let shown = approval::question_of(system, &delegate, &request, &consent)?;
+    let shown = match approval::question_of(system, &delegate, &request, &consent) {
+        Ok(shown) => shown,
+        Err(refusal) => {
+            let why = told::why(system, (request.cwd, request.home), &consent, &refusal);
+            let approved = told::approved(&consent);
+            let text = format!(
+                "The approved question cannot be made again here. What was approved, as the consent says it:\n{approved}\n\
+                 It no longer applies. {why}"
+            );
+            return Ok(Outcome::text(text).exiting(1));
+        }
+    };
     let same = consent.timed().map(|timed| timed.prompt_digest == Digest::of(shown.as_bytes()));
     let says = match same {
         Some(true) => "This is the text that was approved: its digest is the one in the consent.",

@@ -12,8 +12,9 @@ use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::text::display;
 use crate::foundation::value::Value;
 use crate::journal::{Journal, verify_directory};
-use crate::launch::{Server, answer_on_terminal};
+use crate::launch::{Server, answer_on_terminal, run_command};
 use crate::system::os::OsSystem;
+use crate::system::os::forward::Forwarding;
 use crate::system::os::host_process::Ending;
 use crate::system::os::scratch::Scratch;
 use crate::system::{Observe, System};
@@ -38,12 +39,18 @@ pub(crate) struct Demo {
     consent: AbsolutePath,
     attachment: String,
     digest: String,
+    /// The signal that ended a command which the demonstration ran, if one did: it was meant for both.
+    ended_by: Option<i32>,
+    /// The last to go: until then no signal ends this process.
+    signals: Forwarding,
 }
 
 impl Demo {
     /// Makes the temporary workspace and the asset's file.
     pub(crate) fn prepare() -> Result<Self, Failure> {
         let system = OsSystem::new();
+        // From here on something could be left behind: nothing but SIGKILL ends this process unnoticed.
+        let signals = Forwarding::begin().map_err(failed("signals cannot be held back"))?;
         let scratch =
             Scratch::create(&system, &std::env::temp_dir(), "kdna-demo").map_err(failed("no temporary directory"))?;
         let base = system.open_directory(scratch.path()).map_err(failed("no temporary directory"))?;
@@ -53,7 +60,14 @@ impl Demo {
         let below = |text: &str| scratch.path().resolve(text).ok_or_else(|| "no path".to_owned());
         let (workspace, consent) = (below("project")?, below("state/consent/processing-consent.json")?);
         let digest = Digest::of(ASSET).to_string();
-        Ok(Self { system, scratch, workspace, consent, attachment: String::new(), digest })
+        Ok(Self { system, signals, ended_by: None, scratch, workspace, consent, attachment: String::new(), digest })
+    }
+
+    /// Leaves nothing behind, and gives the signal that asked for the end before it, if one did.
+    pub(crate) fn remove(self) -> Option<i32> {
+        let asked = self.ended_by.or_else(|| self.signals.asked_to_end());
+        drop(self);
+        asked
     }
 
     /// Every step, in order.
@@ -158,11 +172,12 @@ impl Demo {
     }
 
     /// The human question: on the person's own terminal, or on a pseudo-terminal that says so.
-    fn question(&self, screen: &mut Screen) -> Result<(), Failure> {
+    fn question(&mut self, screen: &mut Screen) -> Result<(), Failure> {
         screen.step("ask", "the person, once, on their terminal");
-        let words = ["consent", "request", "--host", HOST, "--processor", PROCESSOR, "--cwd", self.workspace.as_str()];
+        let workspace = self.workspace.clone();
+        let words = ["consent", "request", "--host", HOST, "--processor", PROCESSOR, "--cwd", workspace.as_str()];
         let (shown, ending) = if has_terminal() {
-            (String::new(), self.ask_person(&words)?)
+            (String::new(), self.command(&words)?)
         } else {
             screen.note("There is no terminal here: the demonstration answers \"y\" on a pseudo-terminal of its own.");
             answer_on_terminal(&words, self.variables(), &self.workspace, "y")
@@ -179,8 +194,14 @@ impl Demo {
         }
     }
 
-    fn ask_person(&self, words: &[&str]) -> Result<Ending, Failure> {
-        crate::launch::run_command(words, self.variables(), &self.workspace).map_err(failed("nobody could be asked"))
+    /// Runs one of this program's commands where the person is.
+    fn command(&mut self, words: &[&str]) -> Result<Ending, Failure> {
+        let ending = run_command(words, self.variables(), &self.workspace, &self.signals);
+        let ending = ending.map_err(failed("a command could not be run"))?;
+        if let Ending::Signal(number) = ending {
+            self.ended_by = Some(number);
+        }
+        Ok(ending)
     }
 
     fn delivered(&self, screen: &mut Screen, server: &mut Server) -> Result<(), Failure> {
@@ -232,10 +253,10 @@ impl Demo {
         replaced.map_err(failed("the stored asset could not be replaced"))
     }
 
-    fn revoked(&self, screen: &mut Screen, server: &mut Server) -> Result<(), Failure> {
+    fn revoked(&mut self, screen: &mut Screen, server: &mut Server) -> Result<(), Failure> {
         screen.step("revoke", "the person takes it back");
-        let ending = crate::launch::run_command(&["consent", "revoke"], self.variables(), &self.workspace);
-        expect(ending == Ok(Ending::Exit(0)), "a revocation")?;
+        let ending = self.command(&["consent", "revoke"])?;
+        expect(ending == Ending::Exit(0), "a revocation")?;
         self.refused(screen, server, "host_processing_consent_invalid", "consent_missing")
     }
 

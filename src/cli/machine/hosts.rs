@@ -231,7 +231,7 @@ fn result_of(
     located: &Located<OsSystem>,
     attachment: &Attachment,
 ) -> Option<usize> {
-    let plan = stored::verify_with(&system, delegate, located, &attachment.asset).ok()?;
+    let plan = stored::verify_with(&system, delegate, located, &attachment.asset).ok()?.value;
     let path = snapshot::place(&attachment.asset).filter(|_| plan.can_load_now())?;
     let sealed = SealedSnapshot::seal(&system, &located.directory, &path, attachment.asset.digest).ok()?;
     let order = LoadOrder { profile: "compact", password: None, standby: None };

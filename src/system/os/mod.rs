@@ -174,7 +174,7 @@ impl System for OsSystem {
     fn ask(&self, question: &str) -> Result<String, NoTerminal> {
         terminal::ask(question)
     }
-    fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal> {
+    fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<Option<usize>, NoTerminal> {
         terminal::ask_secret(question, answer)
     }
     fn window(&self) -> Option<(u16, u16)> {

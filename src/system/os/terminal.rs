@@ -32,24 +32,24 @@ pub(super) fn window() -> Option<(u16, u16)> {
 /// Asks for a line that shows while it is typed. Empty for anything that is no whole short line.
 pub(super) fn ask(question: &str) -> Result<String, NoTerminal> {
     let mut answer = [0; ANSWER + 1];
-    let length = ask_held_back(Echo::Shown, question, &mut answer)?;
+    let length = ask_held_back(Echo::Shown, question, &mut answer)?.unwrap_or(0);
     Ok(answer.get(..length).and_then(|line| std::str::from_utf8(line).ok()).unwrap_or_default().to_owned())
 }
 
 /// Asks for a line that does not show. The answer lands in the caller's buffer alone.
-pub(super) fn ask_secret(question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal> {
+pub(super) fn ask_secret(question: &str, answer: &mut [u8]) -> Result<Option<usize>, NoTerminal> {
     let room = answer.len().min(SECRET + 1);
     ask_held_back(Echo::Hidden, question, answer.get_mut(..room).unwrap_or_default())
 }
 
-fn ask_held_back(echo: Echo, question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal> {
+fn ask_held_back(echo: Echo, question: &str, answer: &mut [u8]) -> Result<Option<usize>, NoTerminal> {
     let held = HeldBack::begin().map_err(|_| NoTerminal)?;
     // Signals are let through when this function ends, after the settings were put back.
     let asked = ask_line(echo, question, answer, |terminal| line_comes_first(terminal, &held));
     drop(held);
     Ok(match asked? {
-        Line::Whole(length) => length,
-        Line::Cancelled | Line::Interrupted => 0,
+        Line::Whole(length) => Some(length),
+        Line::Cancelled | Line::Interrupted => None,
     })
 }
 

@@ -225,11 +225,11 @@ impl System for SimSystem {
         Ok(answer)
     }
 
-    fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal> {
+    fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<Option<usize>, NoTerminal> {
         let typed = self.answered(question)?;
-        let Some(room) = answer.get_mut(..typed.len()) else { return Ok(0) };
+        let Some(room) = answer.get_mut(..typed.len()) else { return Ok(None) };
         room.copy_from_slice(typed.as_bytes());
-        Ok(typed.len())
+        Ok(Some(typed.len()))
     }
 
     fn window(&self) -> Option<(u16, u16)> {

@@ -171,7 +171,7 @@ impl<S: System, H: FnMut(&CallEvent) -> HookAction + Send> System for Hooked<S, 
     fn ask(&self, question: &str) -> Result<String, NoTerminal> {
         self.enter(Call::Ask, "").map_err(|_| NoTerminal)?.ask(question)
     }
-    fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<usize, NoTerminal> {
+    fn ask_secret(&self, question: &str, answer: &mut [u8]) -> Result<Option<usize>, NoTerminal> {
         self.enter(Call::Ask, "").map_err(|_| NoTerminal)?.ask_secret(question, answer)
     }
     fn window(&self) -> Option<(u16, u16)> {
