@@ -178,7 +178,7 @@ impl Inspector for Embedded {
 
 /// A document's text, unless it has none or would be longer than the broker reads.
 fn printed(document: &Value, exit: i32) -> Reply {
-    let text = write::pretty_within(document, limits::RUNTIME_OUTPUT_BYTES).ok().flatten();
+    let text = write::pretty_within(document, limits::RUNTIME_OUTPUT_BYTES, 0).ok().flatten();
     text.map(|text| (text, exit)).ok_or((None, FAILED))
 }
 

@@ -47,13 +47,9 @@ impl<'a> Tree<'a> {
         Tree::Object(pairs.into_iter().map(|(key, value)| (key.into(), value)).collect())
     }
 
-    /// As [`Tree::object`], with keys that are borrowed.
+    /// As [`Tree::object`], with keys that are borrowed and all different.
     pub fn borrowing<const N: usize>(pairs: [(&'a str, Tree<'a>); N]) -> Self {
-        let mut map = Map::with_room_for(N);
-        for (key, value) in pairs {
-            map.put(key.into(), value);
-        }
-        Tree::Object(map)
+        Tree::Object(Map::of_distinct(pairs))
     }
 
     /// A text that is borrowed.

@@ -1,6 +1,7 @@
 //! The load: plan, decode, decrypt, project, prove the digests, and only then a Runtime Capsule. Nothing is returned in part.
 
 use super::asset::Asset;
+use super::container::PAYLOAD;
 use super::decision::{Decision, NEEDS_PASSWORD, decide};
 use super::envelope;
 use super::evidence;
@@ -89,8 +90,11 @@ pub(super) fn load<'c>(asset: Asset<'c>, input: &LoadInput<'_>) -> Result<Tree<'
 }
 
 pub(super) fn load_text(asset: Asset<'_>, input: &LoadInput<'_>) -> Result<String, RuntimeFault> {
+    // Of most assets the payload is nearly all that is printed, and in JSON a little longer.
+    let payload = asset.entry(PAYLOAD).len();
+    let expected = if input.profile == LoadProfile::Index { 0 } else { payload.saturating_add(payload / 8) };
     let capsule = proven(asset, input)?;
-    let text = write::pretty_within(&capsule, limits::RUNTIME_OUTPUT_BYTES).map_err(|_| UNPRINTABLE)?;
+    let text = write::pretty_within(&capsule, limits::RUNTIME_OUTPUT_BYTES, expected).map_err(|_| UNPRINTABLE)?;
     text.ok_or(RuntimeFault::UNNAMED)
 }
 

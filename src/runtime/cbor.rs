@@ -27,7 +27,8 @@ pub(super) enum CborFault {
 /// Decodes exactly one item that fills the input.
 pub(super) fn decode(bytes: &[u8]) -> Result<Tree<'_>, CborFault> {
     let mut reader = Reader { rest: bytes, left: limits::ENTRY_VALUES };
-    let value = reader.item(0)?;
+    let mut value = Tree::Null;
+    reader.item(&mut value, 0)?;
     if reader.rest.is_empty() { Ok(value) } else { Err(CborFault::NotCbor) }
 }
 
@@ -70,20 +71,22 @@ impl<'a> Reader<'a> {
         Ok(Head { major: first >> 5, info, argument })
     }
 
-    fn item(&mut self, level: usize) -> Result<Tree<'a>, CborFault> {
+    /// Decodes an item to where it is to stand: a value that is handed on from call to call is copied in each.
+    fn item(&mut self, slot: &mut Tree<'a>, level: usize) -> Result<(), CborFault> {
         if level > limits::ENTRY_DEPTH {
             return Err(CborFault::TooDeep);
         }
         self.count()?;
         let head = self.head()?;
-        match (head.major, head.argument) {
-            (0 | 1, Some(argument)) => Ok(integer(&head, argument)),
-            (3, Some(length)) => self.text(length).and_then(bounded_text),
-            (4, length) => self.array(length, level),
-            (5, length) => self.map(length, level),
-            (7, Some(argument)) => simple(head.info, argument),
-            _ => Err(CborFault::NotCbor),
-        }
+        *slot = match (head.major, head.argument) {
+            (0 | 1, Some(argument)) => integer(&head, argument),
+            (3, Some(length)) => Tree::text(bounded(self.text(length)?)?),
+            (4, length) => Tree::Array(self.array(length, level)?),
+            (5, length) => Tree::Object(self.map(length, level)?),
+            (7, Some(argument)) => simple(head.info, argument)?,
+            _ => return Err(CborFault::NotCbor),
+        };
+        Ok(())
     }
 
     /// Takes one more value, or a key, into account.
@@ -121,28 +124,28 @@ impl<'a> Reader<'a> {
         declared.unwrap_or(0).min(AT_ONCE)
     }
 
-    fn array(&mut self, mut left: Option<u64>, level: usize) -> Result<Tree<'a>, CborFault> {
+    fn array(&mut self, mut left: Option<u64>, level: usize) -> Result<Vec<Tree<'a>>, CborFault> {
         let mut items = Vec::with_capacity(self.expected(left));
         while self.has_more(&mut left) {
-            let item = self.item(level + 1)?;
-            if items.len() == limits::ENTRY_ITEMS {
+            push(&mut items, Tree::Null);
+            items.last_mut().map_or(Ok(()), |item| self.item(item, level + 1))?;
+            if items.len() > limits::ENTRY_ITEMS {
                 return Err(CborFault::TooManyItems);
             }
-            push(&mut items, item);
         }
         items.shrink_to_fit();
-        Ok(Tree::Array(items))
+        Ok(items)
     }
 
-    fn map(&mut self, mut left: Option<u64>, level: usize) -> Result<Tree<'a>, CborFault> {
+    fn map(&mut self, mut left: Option<u64>, level: usize) -> Result<Map<'a>, CborFault> {
         let mut object = Map::with_room_for(self.expected(left));
         while self.has_more(&mut left) {
             let key = self.key()?;
-            object.put(key, self.item(level + 1)?);
+            self.item(object.slot(key), level + 1)?;
         }
         object.order_as_javascript();
         object.shrink();
-        Ok(Tree::Object(object))
+        Ok(object)
     }
 
     /// A key is text, or something whose JavaScript text is beyond doubt.
@@ -166,11 +169,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn bounded_text(text: &str) -> Result<Tree<'_>, CborFault> {
+fn bounded(text: &str) -> Result<&str, CborFault> {
     if text.len() > limits::ENTRY_TEXT_UNITS && utf16_len(text) > limits::ENTRY_TEXT_UNITS {
         return Err(CborFault::TextTooLong);
     }
-    Ok(Tree::text(text))
+    Ok(text)
 }
 
 /// An integer of at most 32 bits; a wider encoding is a big integer to the reference, whatever its value.
@@ -213,8 +216,8 @@ fn half(bits: u16) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::foundation::value::Value;
     use crate::foundation::json::write::compact;
+    use crate::foundation::value::Value;
 
     fn hex(text: &str) -> Vec<u8> {
         let digit = |byte: &u8| u8::try_from(char::from(*byte).to_digit(16).unwrap()).unwrap();

@@ -36,8 +36,9 @@ pub fn pretty(value: &Tree<'_>) -> Result<String, NoJsonForm> {
 }
 
 /// As [`pretty`], if that is no more than `limit` bytes; `None` for a longer text, of which no more than that is ever held.
-pub fn pretty_within(value: &Tree<'_>, limit: usize) -> Result<Option<String>, NoJsonForm> {
-    let mut out = Within { text: String::new(), length: 0, limit };
+/// There is room for an expected number of bytes from the start.
+pub fn pretty_within(value: &Tree<'_>, limit: usize, expected: usize) -> Result<Option<String>, NoJsonForm> {
+    let mut out = Within { text: String::with_capacity(expected.min(limit)), length: 0, limit };
     write_value(&mut out, value, Some(0))?;
     out.put("\n");
     Ok(if out.length <= limit { Some(out.text) } else { None })
@@ -62,15 +63,27 @@ pub fn string(out: &mut String, text: &str) {
     write_string(out, text);
 }
 
+/// Bytes of the quotes around a text.
+const QUOTES: usize = 2;
+
 /// Where the writer writes to.
 trait Sink {
     fn put(&mut self, text: &str);
+    /// A text in quotes that holds nothing to be escaped.
+    fn quote(&mut self, text: &str);
     fn indent(&mut self, level: usize);
 }
 
 impl Sink for String {
     fn put(&mut self, text: &str) {
         self.push_str(text);
+    }
+
+    fn quote(&mut self, text: &str) {
+        self.reserve(text.len().saturating_add(QUOTES));
+        self.push('"');
+        self.push_str(text);
+        self.push('"');
     }
 
     fn indent(&mut self, level: usize) {
@@ -106,6 +119,12 @@ impl Sink for Within {
         }
     }
 
+    fn quote(&mut self, text: &str) {
+        if self.admits(text.len().saturating_add(QUOTES)) {
+            self.text.quote(text);
+        }
+    }
+
     fn indent(&mut self, level: usize) {
         if self.admits(level.saturating_mul(2).saturating_add(1)) {
             self.text.indent(level);
@@ -119,6 +138,10 @@ struct Length(usize);
 impl Sink for Length {
     fn put(&mut self, text: &str) {
         self.0 = self.0.saturating_add(text.len());
+    }
+
+    fn quote(&mut self, text: &str) {
+        self.0 = self.0.saturating_add(text.len()).saturating_add(QUOTES);
     }
 
     fn indent(&mut self, level: usize) {
@@ -136,14 +159,17 @@ fn write_number(out: &mut impl Sink, number: f64) -> Result<(), NoJsonForm> {
 }
 
 fn write_string(out: &mut impl Sink, text: &str) {
+    let Some(mut at) = first_escaped(text.as_bytes()) else { return out.quote(text) };
     out.put("\"");
     let mut rest = text;
-    while let Some(at) = first_escaped(rest.as_bytes()) {
+    loop {
         let (plain, special) = rest.split_at(at);
         out.put(plain);
         let mut characters = special.chars();
         escape(out, characters.next().unwrap_or_default());
         rest = characters.as_str();
+        let Some(next) = first_escaped(rest.as_bytes()) else { break };
+        at = next;
     }
     out.put(rest);
     out.put("\"");
@@ -153,10 +179,30 @@ fn write_string(out: &mut impl Sink, text: &str) {
 /// the compiler turns into a few wide instructions.
 fn first_escaped(bytes: &[u8]) -> Option<usize> {
     let (blocks, _) = bytes.as_chunks::<32>();
-    let holds = |block: &[u8; 32]| block.iter().fold(false, |found, byte| found | must_be_escaped(*byte));
-    let plain = blocks.iter().take_while(|block| !holds(block)).count() * 32;
+    let plain = blocks.iter().take_while(|block| !holds_escaped(block)).count() * 32;
+    // What is left over is looked at as part of a last whole block, which begins before it.
+    if plain / 32 == blocks.len() && ends_plain(bytes) {
+        return None;
+    }
     let rest = bytes.get(plain..)?;
     rest.iter().position(|byte| must_be_escaped(*byte)).map(|at| plain + at)
+}
+
+fn holds_escaped<const N: usize>(block: &[u8; N]) -> bool {
+    block.iter().fold(false, |found, byte| found | must_be_escaped(*byte))
+}
+
+/// Whether the last 32 bytes hold nothing to be escaped, or all of them where they are fewer, but at least eight.
+fn ends_plain(bytes: &[u8]) -> bool {
+    if let Some(end) = bytes.last_chunk::<32>() {
+        return !holds_escaped(end);
+    }
+    edges_plain::<16>(bytes).or_else(|| edges_plain::<8>(bytes)).unwrap_or(false)
+}
+
+/// Whether neither the first nor the last block of this size holds anything to be escaped; `None` for fewer bytes.
+fn edges_plain<const N: usize>(bytes: &[u8]) -> Option<bool> {
+    Some(!holds_escaped(bytes.first_chunk::<N>()?) && !holds_escaped(bytes.last_chunk::<N>()?))
 }
 
 fn must_be_escaped(byte: u8) -> bool {
@@ -291,10 +337,10 @@ mod tests {
         assert_eq!(pretty_length(&value), Ok(pretty(&value).unwrap().len()));
         assert_eq!(pretty_length(&Value::Unprintable), Err(NoJsonForm));
         let text = pretty(&value).unwrap();
-        assert_eq!(pretty_within(&value, text.len()), Ok(Some(text.clone())));
-        assert!((0..text.len()).all(|limit| pretty_within(&value, limit) == Ok(None)));
+        assert_eq!(pretty_within(&value, text.len(), 9), Ok(Some(text.clone())));
+        assert!((0..text.len()).all(|limit| pretty_within(&value, limit, 1_000) == Ok(None)));
         let unprintable = Value::Array(vec![value.clone(), Value::Unprintable]);
-        assert_eq!(pretty_within(&unprintable, 3), Err(NoJsonForm), "also beyond the limit");
+        assert_eq!(pretty_within(&unprintable, 3, 0), Err(NoJsonForm), "also beyond the limit");
         let nested = format!("{}\"\\u0001é\"{}", "[".repeat(60), "]".repeat(60));
         let nested = read_javascript(nested.as_bytes()).unwrap();
         assert_eq!(pretty_length(&nested), Ok(pretty(&nested).unwrap().len()));

@@ -34,6 +34,37 @@ impl<'a> Map<'a> {
         Map(Members::Listed(Vec::with_capacity(count.min(LISTED))))
     }
 
+    /// A map of members whose keys are all different, which is not looked for again.
+    pub(super) fn of_distinct<const N: usize>(members: [(&'a str, Tree<'a>); N]) -> Self {
+        if N > LISTED {
+            return Map(Members::Indexed(Box::new(
+                members.into_iter().map(|(key, value)| (key.into(), value)).collect(),
+            )));
+        }
+        Map(Members::Listed(members.into_iter().map(|(key, value)| (key.into(), value)).collect()))
+    }
+
+    /// Where the value of a key stands; a new one stands last, and is `null`.
+    #[allow(clippy::indexing_slicing, reason = "a member that was found, or the one that was added")]
+    pub fn slot(&mut self, key: Cow<'a, str>) -> &mut Tree<'a> {
+        if let Members::Listed(list) = &mut self.0
+            && list.len() == LISTED
+            && list.iter().all(|(known, _)| **known != *key)
+        {
+            self.0 = Members::Indexed(Box::new(std::mem::take(list).into_iter().collect()));
+        }
+        match &mut self.0 {
+            Members::Indexed(map) => map.entry(key).or_insert(Tree::Null),
+            Members::Listed(list) => {
+                let at = list.iter().position(|(known, _)| **known == *key).unwrap_or(list.len());
+                if at == list.len() {
+                    push(list, (key, Tree::Null));
+                }
+                &mut list[at].1
+            }
+        }
+    }
+
     /// Sets a member. An existing key keeps its place; the former value is returned.
     pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Tree<'a>>) -> Option<Tree<'a>> {
         self.put(Cow::Owned(key.into()), value.into())
@@ -309,6 +340,24 @@ mod tests {
             }
             assert!(object.into_iter().map(|(key, _)| key).eq(sorted));
         }
+    }
+
+    #[test]
+    fn a_slot_is_where_the_member_of_that_key_stands() {
+        for size in [0u32, 1, 11, 12, 13, 40] {
+            let mut object = Object::new();
+            for number in 0..size {
+                assert_eq!(*object.slot(number.to_string().into()), Value::Null);
+                *object.slot(number.to_string().into()) = number.into();
+            }
+            *object.slot("0".into()) = "again".into();
+            let mut inserted: Vec<(String, Value)> = (0..size.max(1)).map(|at| (at.to_string(), at.into())).collect();
+            inserted[0].1 = "again".into();
+            assert!(object.into_iter().eq(inserted), "{size}");
+        }
+        let pairs = [("b", Value::Null), ("a", true.into())];
+        assert!(Value::borrowing(pairs.clone()).as_object().unwrap().keys().eq(["b", "a"]));
+        assert_eq!(Value::borrowing(pairs.clone()), Value::object(pairs));
     }
 
     #[test]

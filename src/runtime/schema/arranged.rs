@@ -96,6 +96,14 @@ impl Keywords {
 
 impl Bounds {
     pub(super) const NONE: Self = Bounds { least: None, most: None };
+
+    /// Whether they hold for every text of so many bytes, so that its characters, of one to four bytes, need no counting.
+    pub(super) fn hold_for_text_of(&self, bytes: usize) -> bool {
+        let fits = |bound: Option<u32>, holds: &dyn Fn(usize) -> bool| {
+            bound.is_none_or(|bound| usize::try_from(bound).is_ok_and(holds))
+        };
+        fits(self.least, &|least| bytes.div_ceil(4) >= least) && fits(self.most, &|most| bytes <= most)
+    }
 }
 
 impl Texts {

@@ -34,10 +34,11 @@ fn check_keywords(keywords: &Keywords, value: &Tree<'_>, at: At<'_>, errors: &mu
     for keyword in keywords.any_type {
         valid &= check_any_type(keyword, value, at, errors);
     }
+    let Some(reporter) = reporter else { return valid & check_group(keywords, value, at, errors) };
     for group in GROUPS {
         if group.holds(value) {
             valid &= check_group(keywords, value, at, errors);
-        } else if reporter == Some(group) {
+        } else if reporter == group {
             valid &= errors.add(at, format_args!("must be {}", group.as_str()));
         }
     }
@@ -46,7 +47,7 @@ fn check_keywords(keywords: &Keywords, value: &Tree<'_>, at: At<'_>, errors: &mu
 
 fn check_group(keywords: &Keywords, value: &Tree<'_>, at: At<'_>, errors: &mut Errors) -> bool {
     match value {
-        Tree::Number(number) => check_number(keywords.minimum, *number, at, errors),
+        Tree::Number(number) if number.is_finite() => check_number(keywords.minimum, *number, at, errors),
         Tree::String(text) => keywords.text.is_none_or(|keywords| check_text(keywords, text, at, errors)),
         Tree::Array(items) => keywords.list.is_none_or(|keywords| check_list(keywords, items, at, errors)),
         Tree::Object(map) => keywords.map.is_none_or(|keywords| check_map(keywords, map, at, errors)),
@@ -126,7 +127,7 @@ fn check_number(minimum: Option<u32>, number: f64, at: At<'_>, errors: &mut Erro
 
 fn check_text(keywords: &Texts, text: &str, at: At<'_>, errors: &mut Errors) -> bool {
     let mut valid = true;
-    if keywords.length.least.is_some() || keywords.length.most.is_some() {
+    if !keywords.length.hold_for_text_of(text.len()) {
         valid &= check_size(&keywords.length, "characters", text.chars().count(), at, errors);
     }
     if let Some(source) = keywords.pattern {
