@@ -8,7 +8,7 @@ use crate::foundation::value::{Map, Tree, Value};
 use std::borrow::Cow;
 
 /// The context of a Capsule. What it shows of the payload is taken out of it.
-pub(super) fn context<'a>(profile: LoadProfile, manifest: Value, mut payload: Tree<'a>) -> Tree<'a> {
+pub(super) fn context(profile: LoadProfile, manifest: Value, mut payload: Tree<'_>) -> Tree<'_> {
     match profile {
         LoadProfile::Index => index(&manifest),
         LoadProfile::Compact => compact(payload),
