@@ -13,7 +13,7 @@ use kdna_broker::foundation::limits;
 use kdna_broker::foundation::time::Timestamp;
 use kdna_broker::foundation::value::Value;
 use kdna_broker::runtime::writer::{Argon2id, Fresh, Parts, Payload, ProtectFault, pack, protect};
-use kdna_broker::runtime::{self, InputKind, LoadProfile, PlanInput, RuntimeFault};
+use kdna_broker::runtime::{self, Asset, Container, InputKind, LoadInput, LoadProfile, PlanInput, RuntimeFault};
 
 /// The cheapest derivation there is.
 const CHEAP: Argon2id = Argon2id { memory_kib: 8, passes: 1, lanes: 1 };
@@ -113,6 +113,23 @@ fn composed_and_decomposed_letters_are_two_passwords() {
     let locked = protect(&public, "caf\u{e9}".as_bytes(), &fresh(&mut Numbers::new(1)), CHEAP).unwrap();
     assert!(load(&locked, LoadProfile::Full, Some("caf\u{e9}".as_bytes())).is_ok());
     assert!(load(&locked, LoadProfile::Full, Some("cafe\u{301}".as_bytes())).is_err());
+}
+
+#[test]
+fn a_container_gives_what_its_envelope_holds_to_one_load_alone() {
+    let public = small_asset(&plain_manifest(""));
+    let locked = protect(&public, b"pw", &fresh(&mut Numbers::new(1)), CHEAP).unwrap();
+    let container = Container::read(&locked).unwrap();
+    let load = |password: &[u8]| {
+        let (loaded_at, input_kind) = (Timestamp::from_milliseconds(0), InputKind::PackagedBytes);
+        let (profile, password) = (LoadProfile::Full, Some(password));
+        let input = LoadInput { profile, password, entitlement_status: None, loaded_at, input_kind };
+        Asset::read_for_load(&container).unwrap().load_text(&input)
+    };
+    assert_eq!(load(b"no").unwrap_err().code(), Some("KDNA_DECRYPT_FAILED"));
+    assert!(load(b"pw").is_ok());
+    assert_eq!(load(b"no").unwrap_err().code(), Some("KDNA_DECRYPT_FAILED"), "what is kept opens nothing");
+    assert_eq!(load(b"pw").unwrap_err().code(), None);
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub fn trim(text: &str) -> &str {
 
 /// Whether nothing remains after trimming.
 pub fn is_blank(text: &str) -> bool {
-    trim(text).is_empty()
+    text.chars().all(is_javascript_whitespace)
 }
 
 /// Trims, and replaces each run of whitespace by one space.

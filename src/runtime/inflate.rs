@@ -38,44 +38,9 @@ impl Inflater {
     }
 }
 
-/// What a byte does to the CRC-32, directly and from one to seven bytes further on: eight bytes are taken at a step.
-static TABLES: [[u32; 256]; 8] = tables();
-
 /// The CRC-32 that ZIP records.
-#[allow(clippy::indexing_slicing)] // a byte is below 256
 pub(super) fn crc32(bytes: &[u8]) -> u32 {
-    let (chunks, rest) = bytes.as_chunks::<8>();
-    let crc = chunks.iter().fold(u32::MAX, |crc, chunk| {
-        let mixed = (u64::from_le_bytes(*chunk) ^ u64::from(crc)).to_le_bytes();
-        mixed.iter().zip(TABLES.iter().rev()).fold(0, |crc, (byte, table)| crc ^ table[usize::from(*byte)])
-    });
-    !rest.iter().fold(crc, |crc, byte| {
-        let [low, ..] = (crc ^ u32::from(*byte)).to_le_bytes();
-        TABLES[0][usize::from(low)] ^ (crc >> 8)
-    })
-}
-
-#[allow(clippy::indexing_slicing, clippy::cast_possible_truncation)] // evaluated by the compiler, indexes below 256
-const fn tables() -> [[u32; 256]; 8] {
-    let mut tables = [[0; 256]; 8];
-    let mut index = 0;
-    while index < 256 {
-        let mut crc = index as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 1 == 1 { 0xedb8_8320 ^ (crc >> 1) } else { crc >> 1 };
-            bit += 1;
-        }
-        tables[0][index] = crc;
-        index += 1;
-    }
-    let mut further = 256;
-    while further < 8 * 256 {
-        let before = tables[further / 256 - 1][further % 256];
-        tables[further / 256][further % 256] = tables[0][(before & 0xff) as usize] ^ (before >> 8);
-        further += 1;
-    }
-    tables
+    crc32fast::hash(bytes)
 }
 
 #[cfg(test)]
@@ -108,6 +73,19 @@ mod tests {
         assert_eq!(crc32(b""), 0);
         assert_eq!(crc32(b"The quick brown fox jumps over the lazy dog"), 0x414f_a339);
         assert_eq!(crc32(&[0xff; 32]), 0xff6c_ab0b);
+    }
+
+    /// Long texts are taken in other steps than short ones.
+    #[test]
+    fn the_checksum_is_that_of_its_definition_at_every_length() {
+        let step = |crc: u32, byte: &u8| {
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { 0xedb8_8320 ^ (crc >> 1) } else { crc >> 1 })
+        };
+        let bytes: Vec<u8> = (0..1_100u32).map(|at| u8::try_from(at * at % 251).unwrap()).collect();
+        for length in 0..bytes.len() {
+            let text = &bytes[length % 7..length.max(length % 7)];
+            assert_eq!(crc32(text), !text.iter().fold(u32::MAX, step), "{length}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How a schema is arranged for evaluation: one place for each keyword, references followed, nothing to be read or looked up
 //! by name at run time. `tables.rs` holds the schemas of `policy/schemas/` in this form.
 
-use crate::foundation::value::Value;
+use crate::foundation::value::Tree;
 
 /// What is said of one value.
 pub(super) enum Schema {
@@ -96,6 +96,14 @@ impl Keywords {
 
 impl Bounds {
     pub(super) const NONE: Self = Bounds { least: None, most: None };
+
+    /// Whether they hold for every text of so many bytes, so that its characters, of one to four bytes, need no counting.
+    pub(super) fn hold_for_text_of(&self, bytes: usize) -> bool {
+        let fits = |bound: Option<u32>, holds: &dyn Fn(usize) -> bool| {
+            bound.is_none_or(|bound| usize::try_from(bound).is_ok_and(holds))
+        };
+        fits(self.least, &|least| bytes.div_ceil(4) >= least) && fits(self.most, &|most| bytes <= most)
+    }
 }
 
 impl Texts {
@@ -126,15 +134,15 @@ impl Type {
     }
 
     /// Whether a value is of this type.
-    pub(super) fn holds(self, value: &Value) -> bool {
+    pub(super) fn holds(self, value: &Tree<'_>) -> bool {
         match (value, self) {
-            (Value::Null, Type::Null)
-            | (Value::Bool(_), Type::Boolean)
-            | (Value::String(_), Type::String)
-            | (Value::Array(_), Type::Array)
-            | (Value::Object(_), Type::Object) => true,
-            (Value::Number(number), Type::Number) => number.is_finite(),
-            (Value::Number(number), Type::Integer) => number.is_finite() && number.fract() == 0.0,
+            (Tree::Null, Type::Null)
+            | (Tree::Bool(_), Type::Boolean)
+            | (Tree::String(_), Type::String)
+            | (Tree::Array(_), Type::Array)
+            | (Tree::Object(_), Type::Object) => true,
+            (Tree::Number(number), Type::Number) => number.is_finite(),
+            (Tree::Number(number), Type::Integer) => number.is_finite() && number.fract() == 0.0,
             _ => false,
         }
     }
@@ -142,7 +150,7 @@ impl Type {
 
 impl Literal {
     /// Whether a value is this one.
-    pub(super) fn is(&self, value: &Value) -> bool {
+    pub(super) fn is(&self, value: &Tree<'_>) -> bool {
         match self {
             Literal::Text(text) => value.as_str() == Some(text),
             Literal::Bool(flag) => value.as_bool() == Some(*flag),
