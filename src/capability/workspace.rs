@@ -142,15 +142,14 @@ pub fn read_beneath<S: Observe>(
     path: &RelativePath,
     limit: u64,
 ) -> Result<(Vec<u8>, Facts), Fault> {
-    let file = system.open_file_beneath(directory, path)?;
-    let before = system.file_facts(&file)?;
+    let (file, before) = system.open_file_with_facts(directory, path)?;
     match before.kind {
         Kind::Regular if before.size > limit => return Err(Fault::TooLarge),
         Kind::Regular => {}
         Kind::Link => return Err(Fault::Link),
         Kind::Directory | Kind::Special => return Err(Fault::WrongKind),
     }
-    let bytes = system.read(&file, limit)?;
+    let bytes = system.read_sized(&file, &before, limit)?;
     let length = u64::try_from(bytes.len()).map_err(|_| Fault::TooLarge)?;
     if system.file_facts(&file)? != before || length != before.size {
         return Err(Fault::Changed);

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use std::cmp::Ordering;
 
 /// Members up to which a list is searched.
-const LISTED: usize = 12;
+const LISTED: usize = 24;
 
 /// An ordered map with text keys.
 #[derive(Clone, Debug)]
@@ -255,7 +255,7 @@ mod tests {
     /// Everything a map does, beside the same done to a list of pairs.
     #[test]
     fn a_map_behaves_the_same_below_and_above_the_size_that_is_indexed() {
-        for size in [0, 1, 11, 12, 13, 40] {
+        for size in [0, 1, 23, 24, 25, 40] {
             let keys: Vec<String> =
                 (0..size).rev().map(|n| format!("{n}{}", if n % 3 == 0 { "" } else { "x" })).collect();
             let mut object: Object = keys.iter().map(|key| (key.clone(), Value::from(key.as_str()))).collect();

@@ -110,14 +110,16 @@ impl<'a, S: Observe> Verifier<'a, S> {
 
     /// The snapshot's bytes; `None` only for a reference that no record admits.
     fn read(&self, asset: &AssetReference) -> Option<Result<(Vec<u8>, Facts), Fault>> {
-        let path = snapshot::place(asset)?;
         Some(match self.assets() {
             Some(assets) => {
                 let name = RelativePath::parse(&snapshot_name(&asset.digest))?;
                 read_beneath(self.system, assets, &name, limits::SNAPSHOT_BYTES)
             }
             // The way is named to the system anew, so that the fault is that of the snapshot.
-            None => read_beneath(self.system, self.directory, &self.workspace.join(&path), limits::SNAPSHOT_BYTES),
+            None => {
+                let path = self.workspace.join(&snapshot::place(asset)?);
+                read_beneath(self.system, self.directory, &path, limits::SNAPSHOT_BYTES)
+            }
         })
     }
 
