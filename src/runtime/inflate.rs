@@ -1,13 +1,19 @@
 //! Raw DEFLATE with a hard bound, and CRC-32. Never produces more than one byte above the size that was declared.
+//!
+//! A stream that nothing is wrong with is decoded by [`plain`]. Every other one is decoded again by `miniz_oxide`, which
+//! alone says what is wrong: an entry is refused as if there were only one decoder.
+
+mod plain;
 
 use super::fault::{RuntimeFault, code};
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
+use plain::Plain;
 use std::cell::RefCell;
 
 thread_local! {
-    static INFLATER: RefCell<Inflater> = const { RefCell::new(Inflater(None)) };
+    static INFLATER: RefCell<Inflater> = const { RefCell::new(Inflater { plain: Plain::new(), thorough: None }) };
 }
 
 /// Inflates one entry to exactly `size` bytes. Bytes after the end of the stream are ignored.
@@ -15,13 +21,25 @@ pub(super) fn inflate(data: &[u8], size: usize) -> Result<Vec<u8>, RuntimeFault>
     INFLATER.with_borrow_mut(|inflater| inflater.inflate(data, size))
 }
 
-/// Inflates one entry after the other; its tables, of some ten thousand bytes, are made once for all of them.
-struct Inflater(Option<Box<DecompressorOxide>>);
+/// Inflates one entry after the other; the tables, of some ten thousand bytes, are made once for all of them.
+struct Inflater {
+    plain: Plain,
+    thorough: Option<Box<DecompressorOxide>>,
+}
 
 impl Inflater {
     fn inflate(&mut self, data: &[u8], size: usize) -> Result<Vec<u8>, RuntimeFault> {
         let mut output = vec![0; size.saturating_add(1)];
-        let decoder = self.0.get_or_insert_default();
+        let plain = output.get_mut(..size).and_then(|output| self.plain.inflate(data, output));
+        if plain.is_some() {
+            output.truncate(size);
+            return Ok(output);
+        }
+        self.inflate_thoroughly(data, size, output)
+    }
+
+    fn inflate_thoroughly(&mut self, data: &[u8], size: usize, mut output: Vec<u8>) -> Result<Vec<u8>, RuntimeFault> {
+        let decoder = self.thorough.get_or_insert_default();
         decoder.init();
         let (status, _, written) = decompress(decoder, data, &mut output, 0, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF);
         match status {
@@ -38,15 +56,16 @@ impl Inflater {
     }
 }
 
-/// What a byte does to the CRC-32, directly and from one to seven bytes further on: eight bytes are taken at a step.
-static TABLES: [[u32; 256]; 8] = tables();
+/// What a byte does to the CRC-32, directly and from one to fifteen bytes further on: sixteen bytes are taken at a step.
+static TABLES: [[u32; 256]; STEP] = tables();
+const STEP: usize = 16;
 
 /// The CRC-32 that ZIP records.
 #[allow(clippy::indexing_slicing)] // a byte is below 256
 pub(super) fn crc32(bytes: &[u8]) -> u32 {
-    let (chunks, rest) = bytes.as_chunks::<8>();
+    let (chunks, rest) = bytes.as_chunks::<STEP>();
     let crc = chunks.iter().fold(u32::MAX, |crc, chunk| {
-        let mixed = (u64::from_le_bytes(*chunk) ^ u64::from(crc)).to_le_bytes();
+        let mixed = (u128::from_le_bytes(*chunk) ^ u128::from(crc)).to_le_bytes();
         mixed.iter().zip(TABLES.iter().rev()).fold(0, |crc, (byte, table)| crc ^ table[usize::from(*byte)])
     });
     !rest.iter().fold(crc, |crc, byte| {
@@ -56,8 +75,8 @@ pub(super) fn crc32(bytes: &[u8]) -> u32 {
 }
 
 #[allow(clippy::indexing_slicing, clippy::cast_possible_truncation)] // evaluated by the compiler, indexes below 256
-const fn tables() -> [[u32; 256]; 8] {
-    let mut tables = [[0; 256]; 8];
+const fn tables() -> [[u32; 256]; STEP] {
+    let mut tables = [[0; 256]; STEP];
     let mut index = 0;
     while index < 256 {
         let mut crc = index as u32;
@@ -70,7 +89,7 @@ const fn tables() -> [[u32; 256]; 8] {
         index += 1;
     }
     let mut further = 256;
-    while further < 8 * 256 {
+    while further < STEP * 256 {
         let before = tables[further / 256 - 1][further % 256];
         tables[further / 256][further % 256] = tables[0][(before & 0xff) as usize] ^ (before >> 8);
         further += 1;
@@ -86,7 +105,7 @@ mod tests {
     #[test]
     fn nothing_of_one_entry_is_left_for_the_next() {
         let texts: [&[u8]; 3] = [b"judgment judgment judgment", b"", b"other words of other letters, 0123456789"];
-        let mut inflater = Inflater(None);
+        let mut inflater = Inflater { plain: Plain::new(), thorough: None };
         for (before, text) in texts.iter().flat_map(|before| texts.map(|text| (*before, text))) {
             for level in [0, 1, 9] {
                 let (first, data) = (compress_to_vec(before, 9), compress_to_vec(text, level));
@@ -108,6 +127,7 @@ mod tests {
         assert_eq!(crc32(b""), 0);
         assert_eq!(crc32(b"The quick brown fox jumps over the lazy dog"), 0x414f_a339);
         assert_eq!(crc32(&[0xff; 32]), 0xff6c_ab0b);
+        assert_eq!(crc32(b"A text of three steps and some bytes more."), 0x540f_7e41);
     }
 
     #[test]

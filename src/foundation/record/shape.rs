@@ -77,16 +77,7 @@ fn attachment(value: &Value, label: &dyn Display, index: usize) -> Result<Attach
     let scope = scope(entry.get("scope"), &format_args!("{label}.scope"))?;
     let approved_at = policies(entry, label)?;
     let history = history(entry.get("history"), label, index)?;
-    Ok(Attachment {
-        id: id.to_owned(),
-        asset,
-        enabled,
-        role,
-        scope,
-        approved_at,
-        history,
-        entry: Value::Null,
-    })
+    Ok(Attachment { id: id.to_owned(), asset, enabled, role, scope, approved_at, history, entry: Value::Null })
 }
 
 fn attachment_id<'v>(entry: &'v Object, label: &dyn Display) -> Result<&'v str, Refusal> {
