@@ -7,7 +7,7 @@
 //! writer noted none; integrity rests on the digests, not on it.
 
 use super::fault::{RuntimeFault, code};
-use super::inflate::{crc32, inflate};
+use super::inflate::{crc32, inflate, take_back};
 use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::switches::Switches;
@@ -45,6 +45,14 @@ pub(super) struct Entry<'a> {
     pub(super) name: String,
     pub(super) data: Cow<'a, [u8]>,
     digest: OnceCell<Digest>,
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        if let Cow::Owned(room) = std::mem::take(&mut self.data) {
+            take_back(room);
+        }
+    }
 }
 
 impl Entry<'_> {

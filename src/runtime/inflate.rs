@@ -13,7 +13,7 @@ use plain::Plain;
 use std::cell::RefCell;
 
 thread_local! {
-    static INFLATER: RefCell<Inflater> = const { RefCell::new(Inflater { plain: Plain::new(), thorough: None }) };
+    static INFLATER: RefCell<Inflater> = const { RefCell::new(Inflater::new()) };
 }
 
 /// Inflates one entry to exactly `size` bytes. Bytes after the end of the stream are ignored.
@@ -21,21 +21,55 @@ pub(super) fn inflate(data: &[u8], size: usize) -> Result<Vec<u8>, RuntimeFault>
     INFLATER.with_borrow_mut(|inflater| inflater.inflate(data, size))
 }
 
+/// Takes back the room of an entry that is needed no more, for one that comes.
+pub(super) fn take_back(room: Vec<u8>) {
+    // Where the thread ends there is none that comes.
+    let _ = INFLATER.try_with(|inflater| {
+        if let Ok(mut inflater) = inflater.try_borrow_mut()
+            && inflater.rooms.len() < ROOMS
+            && room.capacity() <= ROOM
+        {
+            inflater.rooms.push(room);
+        }
+    });
+}
+
+/// How many rooms are kept, and how large each may be: those of a small asset.
+const ROOMS: usize = 4;
+const ROOM: usize = 64 * 1024;
+
 /// Inflates one entry after the other; the tables, of some ten thousand bytes, are made once for all of them.
 struct Inflater {
     plain: Plain,
     thorough: Option<Box<DecompressorOxide>>,
+    rooms: Vec<Vec<u8>>,
 }
 
 impl Inflater {
+    const fn new() -> Self {
+        Inflater { plain: Plain::new(), thorough: None, rooms: Vec::new() }
+    }
+
     fn inflate(&mut self, data: &[u8], size: usize) -> Result<Vec<u8>, RuntimeFault> {
-        let mut output = vec![0; size.saturating_add(1)];
+        let mut output = self.room(size.saturating_add(1));
         let plain = output.get_mut(..size).and_then(|output| self.plain.inflate(data, output));
         if plain.is_some() {
             output.truncate(size);
             return Ok(output);
         }
         self.inflate_thoroughly(data, size, output)
+    }
+
+    /// So many bytes of zero, in a room that is there already if it suffices.
+    fn room(&mut self, size: usize) -> Vec<u8> {
+        match self.rooms.pop_if(|room| room.capacity() >= size) {
+            Some(mut room) => {
+                room.clear();
+                room.resize(size, 0);
+                room
+            }
+            None => vec![0; size],
+        }
     }
 
     fn inflate_thoroughly(&mut self, data: &[u8], size: usize, mut output: Vec<u8>) -> Result<Vec<u8>, RuntimeFault> {
@@ -105,7 +139,7 @@ mod tests {
     #[test]
     fn nothing_of_one_entry_is_left_for_the_next() {
         let texts: [&[u8]; 3] = [b"judgment judgment judgment", b"", b"other words of other letters, 0123456789"];
-        let mut inflater = Inflater { plain: Plain::new(), thorough: None };
+        let mut inflater = Inflater::new();
         for (before, text) in texts.iter().flat_map(|before| texts.map(|text| (*before, text))) {
             for level in [0, 1, 9] {
                 let (first, data) = (compress_to_vec(before, 9), compress_to_vec(text, level));

@@ -142,10 +142,12 @@ pub trait Observe: Send + Sync {
     /// not trusted: a file may grow). Fails with [`Fault::WrongKind`] on anything but a regular file, unread.
     fn read(&self, file: &Self::File, limit: u64) -> Result<Vec<u8>, Fault>;
     /// As [`Observe::read`], of a file whose facts were just taken: may end where they say that the file ends. Only for a
-    /// caller that compares the facts, and their size with what was read, afterwards; for no secret.
-    fn read_sized(&self, file: &Self::File, facts: &Facts, limit: u64) -> Result<Vec<u8>, Fault> {
+    /// caller that compares the facts, and their size with what was read, afterwards; for no secret. The bytes come into
+    /// `bytes`, in the place of what was there and in the room that it has.
+    fn read_sized(&self, file: &Self::File, facts: &Facts, limit: u64, bytes: &mut Vec<u8>) -> Result<(), Fault> {
         let _ = facts;
-        self.read(file, limit)
+        *bytes = self.read(file, limit)?;
+        Ok(())
     }
     /// The digest of a held regular file, read once to its end; [`Fault::TooLarge`] above `limit` bytes,
     /// [`Fault::Changed`] if its facts differ after the read.

@@ -87,8 +87,8 @@ impl Observe for OsSystem {
         read_bounded(file.as_fd(), limit)
     }
 
-    fn read_sized(&self, file: &File, facts: &Facts, limit: u64) -> Result<Vec<u8>, Fault> {
-        read_sized(file.as_fd(), facts, limit)
+    fn read_sized(&self, file: &File, facts: &Facts, limit: u64, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+        read_sized(file.as_fd(), facts, limit, bytes)
     }
 
     fn digest(&self, file: &File, limit: u64) -> Result<Digest, Fault> {
@@ -205,9 +205,9 @@ pub(super) fn read_bounded(file: BorrowedFd<'_>, limit: u64) -> Result<Vec<u8>, 
     }
 }
 
-/// Reads a regular file of these facts: its size and, if there is more, one byte of that. The end is not looked for
+/// Reads a regular file of these facts: its size and, if there is more, some of that. The end is not looked for
 /// where the size was read: whether the file grew is seen in the facts afterwards.
-fn read_sized(file: BorrowedFd<'_>, facts: &Facts, limit: u64) -> Result<Vec<u8>, Fault> {
+fn read_sized(file: BorrowedFd<'_>, facts: &Facts, limit: u64, bytes: &mut Vec<u8>) -> Result<(), Fault> {
     if facts.kind != Kind::Regular {
         return Err(Fault::WrongKind);
     }
@@ -215,12 +215,13 @@ fn read_sized(file: BorrowedFd<'_>, facts: &Facts, limit: u64) -> Result<Vec<u8>
         return Err(Fault::TooLarge);
     }
     let size = usize::try_from(facts.size).map_err(|_| Fault::TooLarge)?;
-    let mut bytes = Vec::with_capacity(size.saturating_add(1));
+    bytes.clear();
+    bytes.reserve_exact(size.saturating_add(1));
     loop {
         let offset = u64::try_from(bytes.len()).map_err(|_| Fault::TooLarge)?;
-        let read = rustix::io::retry_on_intr(|| rustix::io::pread(file, spare_capacity(&mut bytes), offset))?;
+        let read = rustix::io::retry_on_intr(|| rustix::io::pread(file, spare_capacity(bytes), offset))?;
         if read == 0 || bytes.len() >= size {
-            return Ok(bytes);
+            return Ok(());
         }
     }
 }
