@@ -23,7 +23,7 @@ use kdna_broker::foundation::json::write::{compact, pretty};
 use kdna_broker::foundation::time::Timestamp;
 use kdna_broker::foundation::value::Value;
 use kdna_broker::runtime::writer::{Parts, Payload, pack, payload_cbor};
-use kdna_broker::runtime::{self, InputKind, LoadProfile, PlanInput};
+use kdna_broker::runtime::{self, Asset, Container, InputKind, LoadInput, LoadProfile, PlanInput};
 use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::decompress_to_vec;
 use std::fs;
@@ -116,11 +116,16 @@ fn times(name: &str, bytes: usize) {
     let plan = || runtime::plan(&asset, &PlanInput::default()).expect("a plan");
     row("plan-load", mean(|| drop(black_box(pretty(&plan())))), floor(&plan(), &content));
     for profile in [LoadProfile::Index, LoadProfile::Compact, LoadProfile::Full] {
+        let now = Timestamp::from_milliseconds(0);
+        let kind = InputKind::PackagedBytes;
+        let input =
+            LoadInput { profile, password: None, entitlement_status: None, loaded_at: now, input_kind: kind };
         let load = || {
-            let now = Timestamp::from_milliseconds(0);
-            runtime::load(&asset, profile, None, None, now, InputKind::PackagedBytes).expect("a Capsule")
+            let container = Container::read(&asset).expect("a container");
+            drop(black_box(Asset::read_for_load(&container).and_then(|asset| asset.load_text(&input)).expect("a Capsule")));
         };
-        row(&format!("load {}", profile.as_str()), mean(|| drop(black_box(pretty(&load())))), floor(&load(), &asset));
+        let capsule = runtime::load(&asset, profile, None, None, now, kind).expect("a Capsule");
+        row(&format!("load {}", profile.as_str()), mean(load), floor(&capsule, &asset));
     }
 }
 

@@ -11,7 +11,9 @@ use kdna_broker::foundation::digest::Digest;
 use kdna_broker::foundation::json::{canonical::canonical, read_javascript, write::pretty};
 use kdna_broker::foundation::time::Timestamp;
 use kdna_broker::foundation::value::Value;
-use kdna_broker::runtime::{self, Asset, EntitlementStatus, InputKind, LoadProfile, PlanInput, RuntimeFault};
+use kdna_broker::runtime::{
+    self, Asset, Container, EntitlementStatus, InputKind, LoadInput, LoadProfile, PlanInput, RuntimeFault,
+};
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 
@@ -93,7 +95,7 @@ impl Command<'_> {
                 let result = runtime::validate(bytes, self.has("--runtime").then_some(&input));
                 Reply::of(result.map(|(document, exit)| (document, u64::from(exit))))
             }
-            "load" if Asset::read_for_load(bytes).is_ok_and(|asset| asset.is_remote()) => Reply::refused(3, REMOTE),
+            "load" if is_remote(bytes) => Reply::refused(3, REMOTE),
             "load" => Reply::of(self.load(bytes).map(|capsule| (capsule, 0))),
             other => panic!("{other}"),
         }
@@ -101,8 +103,18 @@ impl Command<'_> {
 
     fn load(&self, bytes: &[u8]) -> Result<Value, RuntimeFault> {
         let profile = LoadProfile::parse(self.value_of("--profile").unwrap_or("compact")).unwrap();
-        runtime::load(bytes, profile, self.password, None, self.loaded_at, InputKind::PackagedFile)
+        let loaded_at = self.loaded_at;
+        let capsule = runtime::load(bytes, profile, self.password, None, loaded_at, InputKind::PackagedFile);
+        let (password, input_kind) = (self.password, InputKind::PackagedFile);
+        let input = LoadInput { profile, password, entitlement_status: None, loaded_at, input_kind };
+        let text = Container::read(bytes).and_then(|container| Asset::read_for_load(&container)?.load_text(&input));
+        assert_eq!(text, capsule.clone().map(|capsule| pretty(&capsule).unwrap()), "as text and as a value");
+        capsule
     }
+}
+
+fn is_remote(bytes: &[u8]) -> bool {
+    Container::read(bytes).is_ok_and(|container| Asset::read_for_load(&container).is_ok_and(|asset| asset.is_remote()))
 }
 
 fn some_instant() -> Timestamp {

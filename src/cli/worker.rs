@@ -13,7 +13,7 @@ use crate::foundation::value::Value;
 use crate::runtime::resolver::{self, Inspector, NotAnAsset, Selection, TaskSource};
 use crate::runtime::writer::{self, Argon2id, Fresh, ProtectFault};
 use crate::runtime::{
-    self, Asset, EntitlementStatus, InputKind, LoadInput, LoadProfile, PlanInput, RuntimeFault, Standing,
+    self, Asset, Container, EntitlementStatus, InputKind, LoadInput, LoadProfile, PlanInput, RuntimeFault, Standing,
 };
 use crate::system::os::{OsSystem, confine, worker_io};
 use crate::system::{Observe, System as _};
@@ -53,8 +53,8 @@ const FAILED: i32 = 1;
 /// The status of bytes that are no container at all.
 const UNRECOGNISED: i32 = 2;
 
-/// A printed document and its status, or the closed code of a failure and its status.
-type Reply = Result<(Value, i32), (Option<&'static str>, i32)>;
+/// A document as text and its status, or the closed code of a failure and its status.
+type Reply = Result<(String, i32), (Option<&'static str>, i32)>;
 
 fn answer(request: &Request, bytes: &[u8], input: &[u8]) -> Reply {
     if let Request::Resolve(request) = request {
@@ -66,16 +66,17 @@ fn answer(request: &Request, bytes: &[u8], input: &[u8]) -> Reply {
     match request {
         Request::PlanLoad(request) => plan(request, bytes),
         Request::Load(request) => load(request, bytes, input),
-        Request::Inspect(switches) => Asset::read_with(bytes, *switches)
-            .and_then(|asset| asset.inspect())
-            .map(|document| (document, 0))
-            .map_err(failure),
+        Request::Inspect(switches) => {
+            let container = Container::read_with(bytes, *switches).map_err(failure)?;
+            let document = Asset::read(&container).and_then(|asset| asset.inspect()).map_err(failure)?;
+            printed(&document, 0)
+        }
         Request::Validate { plan, planned } => {
             let input = planned.then(|| plan_input(plan));
-            Asset::read_with(bytes, plan.switches)
-                .and_then(|asset| asset.validate(input.as_ref()))
-                .map(|(document, exit)| (document, i32::from(exit)))
-                .map_err(failure)
+            let container = Container::read_with(bytes, plan.switches).map_err(failure)?;
+            let asset = Asset::read(&container).map_err(failure)?;
+            let (document, exit) = asset.validate(input.as_ref()).map_err(failure)?;
+            printed(&document, i32::from(exit))
         }
         Request::Resolve(_) | Request::Protect => Err((None, FAILED)),
     }
@@ -94,7 +95,8 @@ fn plan_input(request: &PlanRequest) -> PlanInput<'_> {
 }
 
 fn plan(request: &PlanRequest, bytes: &[u8]) -> Reply {
-    let asset = Asset::read_for_load_with(bytes, request.switches).map_err(failure)?;
+    let container = Container::read_with(bytes, request.switches).map_err(failure)?;
+    let asset = Asset::read_for_load(&container).map_err(failure)?;
     let document = asset.plan(&plan_input(request)).map_err(failure)?;
     let exit =
         match (document.get("state").and_then(Value::as_str), document.get("can_load_now").and_then(Value::as_bool)) {
@@ -102,7 +104,7 @@ fn plan(request: &PlanRequest, bytes: &[u8]) -> Reply {
             (_, Some(true)) => 0,
             _ => 3,
         };
-    Ok((document, exit))
+    printed(&document, exit)
 }
 
 fn load(request: &LoadRequest, bytes: &[u8], input: &[u8]) -> Reply {
@@ -114,8 +116,9 @@ fn load(request: &LoadRequest, bytes: &[u8], input: &[u8]) -> Reply {
         loaded_at: request.loaded_at,
         input_kind: InputKind::PackagedFile,
     };
-    let asset = Asset::read_for_load_with(bytes, request.switches).map_err(failure)?;
-    asset.load(&input).map(|document| (document, 0)).map_err(failure)
+    let container = Container::read_with(bytes, request.switches).map_err(failure)?;
+    let asset = Asset::read_for_load(&container).map_err(failure)?;
+    asset.load_text(&input).map(|text| (text, 0)).map_err(failure)
 }
 
 fn resolve(request: &ResolveRequest, task: &[u8]) -> Reply {
@@ -131,9 +134,8 @@ fn resolve(request: &ResolveRequest, task: &[u8]) -> Reply {
         defer_password: request.defer_password,
         hardened: request.hardened,
     };
-    resolver::resolve(&system, &directory, &order, &Embedded)
-        .map(|document| (document, 0))
-        .map_err(|_| (None, UNRECOGNISED))
+    let document = resolver::resolve(&system, &directory, &order, &Embedded).map_err(|_| (None, UNRECOGNISED))?;
+    printed(&document, 0)
 }
 
 /// The protected form of an asset, whose secret part is drawn here and nowhere else.
@@ -174,18 +176,16 @@ impl Inspector for Embedded {
     }
 }
 
-/// The reply's text, unless it has none or would be longer than the broker reads.
-fn printed(document: &Value) -> Option<String> {
-    let length = write::pretty_length(document).ok()?;
-    if length <= limits::RUNTIME_OUTPUT_BYTES { write::pretty(document).ok() } else { None }
+/// A document's text, unless it has none or would be longer than the broker reads.
+fn printed(document: &Value, exit: i32) -> Reply {
+    let text = write::pretty_within(document, limits::RUNTIME_OUTPUT_BYTES).ok().flatten();
+    text.map(|text| (text, exit)).ok_or((None, FAILED))
 }
 
 fn finish(reply: Reply) -> i32 {
     match reply {
-        Ok((document, exit)) => match printed(&document) {
-            Some(text) if worker_io::write_output(text.as_bytes()).is_ok() => exit,
-            _ => FAILED,
-        },
+        Ok((text, exit)) if worker_io::write_output(text.as_bytes()).is_ok() => exit,
+        Ok(_) => FAILED,
         Err((code, exit)) => {
             let _ = worker_io::write_error(code.unwrap_or_default().as_bytes());
             exit

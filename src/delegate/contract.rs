@@ -237,7 +237,7 @@ impl LoadRequest {
 fn optional_text(details: &Value, key: &str) -> Option<Option<String>> {
     match details.get(key)? {
         Value::Null => Some(None),
-        Value::String(text) => Some(Some(text.clone())),
+        Value::String(text) => Some(Some(text.clone().into_owned())),
         _ => None,
     }
 }

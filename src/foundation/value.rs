@@ -1,13 +1,21 @@
 //! The one ordered value of this crate: what every JSON and CBOR document becomes, and what every document is
 //! written from. Objects keep insertion order; a repeated key keeps its first place and takes the last value.
+//!
+//! A [`Tree`] may borrow its texts from the bytes it was read from, which saves a copy and an allocation for each; a
+//! [`Value`] stands on its own.
 
 mod object;
 
-pub use object::{IntoIter, Object};
+pub use object::{IntoIter, Map, Object};
+
+use std::borrow::Cow;
+
+/// A JSON value that borrows from nothing.
+pub type Value = Tree<'static>;
 
 /// A JSON value, plus the one thing an asset may hold that JSON cannot say.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum Tree<'a> {
     /// `null`
     Null,
     /// `true` or `false`
@@ -15,11 +23,11 @@ pub enum Value {
     /// Every number is an IEEE double, as in JavaScript. Non-finite ones cannot be written.
     Number(f64),
     /// Text
-    String(String),
+    String(Cow<'a, str>),
     /// A list
-    Array(Vec<Value>),
+    Array(Vec<Tree<'a>>),
     /// An ordered map
-    Object(Object),
+    Object(Map<'a>),
     /// A decoded item with no JSON form (a 64-bit integer of CBOR, `undefined`). Writers refuse it.
     Unprintable,
 }
@@ -33,95 +41,128 @@ pub(crate) fn push<T>(items: &mut Vec<T>, item: T) {
     items.push(item);
 }
 
-impl Value {
+impl<'a> Tree<'a> {
     /// An object from pairs, in the order given.
-    pub fn object<K: Into<String>, const N: usize>(pairs: [(K, Value); N]) -> Value {
-        Value::Object(pairs.into_iter().map(|(key, value)| (key.into(), value)).collect())
+    pub fn object<K: Into<String>, const N: usize>(pairs: [(K, Tree<'a>); N]) -> Self {
+        Tree::Object(pairs.into_iter().map(|(key, value)| (key.into(), value)).collect())
+    }
+
+    /// As [`Tree::object`], with keys that are borrowed.
+    pub fn borrowing<const N: usize>(pairs: [(&'a str, Tree<'a>); N]) -> Self {
+        let mut map = Map::with_room_for(N);
+        for (key, value) in pairs {
+            map.put(key.into(), value);
+        }
+        Tree::Object(map)
+    }
+
+    /// A text that is borrowed.
+    pub const fn text(text: &'a str) -> Self {
+        Tree::String(Cow::Borrowed(text))
+    }
+
+    /// The same value, with copies of what it borrows.
+    pub fn into_owned(self) -> Value {
+        match self {
+            Tree::Null => Value::Null,
+            Tree::Bool(flag) => Value::Bool(flag),
+            Tree::Number(number) => Value::Number(number),
+            Tree::String(text) => Value::String(Cow::Owned(text.into_owned())),
+            Tree::Array(items) => Value::Array(items.into_iter().map(Tree::into_owned).collect()),
+            Tree::Object(map) => Value::Object(map.into_owned()),
+            Tree::Unprintable => Value::Unprintable,
+        }
     }
 
     /// A member of an object; `None` for a missing one and for every other kind of value.
-    pub fn get(&self, key: &str) -> Option<&Value> {
+    pub fn get(&self, key: &str) -> Option<&Tree<'a>> {
         self.as_object().and_then(|object| object.get(key))
+    }
+
+    /// Takes the value of a member away, and leaves `null` in its place; `None` as for [`Tree::get`].
+    pub fn take(&mut self, key: &str) -> Option<Tree<'a>> {
+        let Tree::Object(map) = self else { return None };
+        map.get_mut(key).map(|member| std::mem::replace(member, Tree::Null))
     }
 
     /// The text, if it is text.
     pub fn as_str(&self) -> Option<&str> {
-        if let Value::String(text) = self { Some(text) } else { None }
+        if let Tree::String(text) = self { Some(text) } else { None }
     }
 
     /// The boolean, if it is one.
     pub fn as_bool(&self) -> Option<bool> {
-        if let Value::Bool(flag) = self { Some(*flag) } else { None }
+        if let Tree::Bool(flag) = self { Some(*flag) } else { None }
     }
 
     /// The number, if it is one.
     pub fn as_number(&self) -> Option<f64> {
-        if let Value::Number(number) = self { Some(*number) } else { None }
+        if let Tree::Number(number) = self { Some(*number) } else { None }
     }
 
     /// The items, if it is a list.
-    pub fn as_array(&self) -> Option<&[Value]> {
-        if let Value::Array(items) = self { Some(items) } else { None }
+    pub fn as_array(&self) -> Option<&[Tree<'a>]> {
+        if let Tree::Array(items) = self { Some(items) } else { None }
     }
 
     /// The map, if it is one.
-    pub fn as_object(&self) -> Option<&Object> {
-        if let Value::Object(object) = self { Some(object) } else { None }
+    pub fn as_object(&self) -> Option<&Map<'a>> {
+        if let Tree::Object(object) = self { Some(object) } else { None }
     }
 
     /// Whether it is `null`.
     pub fn is_null(&self) -> bool {
-        matches!(self, Value::Null)
+        matches!(self, Tree::Null)
     }
 
     /// JavaScript truth: everything but `null`, `false`, `0`, NaN and the empty text.
     pub fn is_truthy(&self) -> bool {
         match self {
-            Value::Null | Value::Bool(false) => false,
-            Value::Number(number) => *number != 0.0 && !number.is_nan(),
-            Value::String(text) => !text.is_empty(),
-            Value::Bool(true) | Value::Array(_) | Value::Object(_) | Value::Unprintable => true,
+            Tree::Null | Tree::Bool(false) => false,
+            Tree::Number(number) => *number != 0.0 && !number.is_nan(),
+            Tree::String(text) => !text.is_empty(),
+            Tree::Bool(true) | Tree::Array(_) | Tree::Object(_) | Tree::Unprintable => true,
         }
     }
 }
 
-impl From<&str> for Value {
+impl From<&str> for Tree<'_> {
     fn from(text: &str) -> Self {
-        Value::String(text.to_owned())
+        Tree::String(Cow::Owned(text.to_owned()))
     }
 }
-impl From<String> for Value {
+impl From<String> for Tree<'_> {
     fn from(text: String) -> Self {
-        Value::String(text)
+        Tree::String(Cow::Owned(text))
     }
 }
-impl From<bool> for Value {
+impl From<bool> for Tree<'_> {
     fn from(flag: bool) -> Self {
-        Value::Bool(flag)
+        Tree::Bool(flag)
     }
 }
-impl From<u32> for Value {
+impl From<u32> for Tree<'_> {
     fn from(number: u32) -> Self {
-        Value::Number(f64::from(number))
+        Tree::Number(f64::from(number))
     }
 }
-impl From<Object> for Value {
-    fn from(object: Object) -> Self {
-        Value::Object(object)
+impl<'a> From<Map<'a>> for Tree<'a> {
+    fn from(object: Map<'a>) -> Self {
+        Tree::Object(object)
     }
 }
-impl From<Vec<Value>> for Value {
-    fn from(items: Vec<Value>) -> Self {
-        Value::Array(items)
+impl<'a> From<Vec<Tree<'a>>> for Tree<'a> {
+    fn from(items: Vec<Tree<'a>>) -> Self {
+        Tree::Array(items)
     }
 }
-impl From<crate::foundation::digest::Digest> for Value {
+impl From<crate::foundation::digest::Digest> for Tree<'_> {
     fn from(digest: crate::foundation::digest::Digest) -> Self {
-        Value::String(digest.to_string())
+        Tree::String(Cow::Owned(digest.to_string()))
     }
 }
-impl<T: Into<Value>> From<Option<T>> for Value {
+impl<'a, T: Into<Tree<'a>>> From<Option<T>> for Tree<'a> {
     fn from(value: Option<T>) -> Self {
-        value.map_or(Value::Null, Into::into)
+        value.map_or(Tree::Null, Into::into)
     }
 }

@@ -69,7 +69,7 @@ pub fn read(syntax: Syntax, bytes: &[u8]) -> Result<Value, NotUnderstood> {
 
 fn of_toml(value: toml::Value) -> Value {
     match value {
-        toml::Value::String(text) => Value::String(text),
+        toml::Value::String(text) => Value::from(text),
         toml::Value::Boolean(flag) => Value::Bool(flag),
         toml::Value::Float(number) => Value::Number(number),
         // Only sizes are looked at, and none is that large.

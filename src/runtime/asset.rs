@@ -1,8 +1,8 @@
 //! One asset, parsed once, and the operations on it. The free functions read, answer and forget; [`Asset`] is for a
-//! caller that asks two questions about the same bytes.
+//! caller that wants an answer as text, or asks two questions about the same bytes.
 
 use super::capsule::{self, InputKind, LoadInput, LoadProfile};
-use super::container::{CHECKSUMS, Container, MANIFEST, recognise};
+use super::container::{CHECKSUMS, Container, MANIFEST};
 use super::decision::{INVALID, Outcome};
 use super::digests::demand_readable_tree;
 use super::fault::RuntimeFault;
@@ -11,50 +11,33 @@ use super::manifest::{claims_trust, is_remote};
 use super::plan::{self, EntitlementStatus, PlanInput, Standing};
 use super::validation::Validation;
 use crate::foundation::json::{JsonFault, read_javascript};
-use crate::foundation::switches::Switches;
 use crate::foundation::time::Timestamp;
-use crate::foundation::value::Value;
+use crate::foundation::value::{Tree, Value};
 
 /// A parsed container with a readable manifest; nothing in it has been judged yet.
-pub struct Asset<'a> {
-    pub(super) container: Container<'a>,
+pub struct Asset<'c> {
+    pub(super) container: &'c Container<'c>,
     pub(super) manifest: Value,
     /// `checksums.json` as read, if there is such an entry.
     pub(super) checksums: Option<Result<Value, JsonFault>>,
-    pub(super) switches: Switches,
 }
 
-impl<'a> Asset<'a> {
-    /// Parses the container and the manifest. A fault here means that no document can be printed; bytes that are not
-    /// recognised are refused unparsed.
-    pub fn read(bytes: &'a [u8]) -> Result<Self, RuntimeFault> {
-        Self::read_with(bytes, Switches::NONE)
-    }
-
-    /// The same beyond the base profile, as far as it is switched on.
-    pub fn read_with(bytes: &'a [u8], switches: Switches) -> Result<Self, RuntimeFault> {
-        if !recognise(bytes) {
-            return Err(RuntimeFault::UNNAMED);
-        }
-        let container = Container::parse(bytes, switches)?;
+impl<'c> Asset<'c> {
+    /// Reads the manifest. A fault here means that no document can be printed.
+    pub fn read(container: &'c Container<'c>) -> Result<Self, RuntimeFault> {
         let manifest = read_javascript(container.entry(MANIFEST).unwrap_or_default());
         let manifest = manifest.ok().filter(|manifest| !manifest.is_null()).ok_or(RuntimeFault::UNNAMED)?;
         if manifest.get("lineage").is_some_and(|lineage| lineage.as_array().is_some()) {
             return Err(RuntimeFault::UNNAMED);
         }
         let checksums = container.entry(CHECKSUMS).map(read_javascript);
-        Ok(Asset { container, manifest, checksums, switches })
+        Ok(Asset { container, manifest, checksums })
     }
 
     /// As [`Asset::read`], and demands what planning and loading need besides: every `.json` entry is JSON, and the
     /// manifest does not put a claim of trust where it would be repeated.
-    pub fn read_for_load(bytes: &'a [u8]) -> Result<Self, RuntimeFault> {
-        Self::read_for_load_with(bytes, Switches::NONE)
-    }
-
-    /// The same beyond the base profile, as far as it is switched on.
-    pub fn read_for_load_with(bytes: &'a [u8], switches: Switches) -> Result<Self, RuntimeFault> {
-        let asset = Self::read_with(bytes, switches)?;
+    pub fn read_for_load(container: &'c Container<'c>) -> Result<Self, RuntimeFault> {
+        let asset = Self::read(container)?;
         if repeats_claim(&asset) {
             return Err(RuntimeFault::UNNAMED);
         }
@@ -63,7 +46,7 @@ impl<'a> Asset<'a> {
     }
 
     /// The bytes of an entry; empty for a missing one.
-    pub(super) fn entry(&self, name: &str) -> &[u8] {
+    pub(super) fn entry(&self, name: &str) -> &'c [u8] {
         self.container.entry(name).unwrap_or_default()
     }
 
@@ -88,9 +71,15 @@ impl<'a> Asset<'a> {
         plan::standing(&self.manifest, &Validation::of(self)?)
     }
 
-    /// The Runtime Capsule, or the code of the first reason against it.
-    pub fn load(self, input: &LoadInput<'_>) -> Result<Value, RuntimeFault> {
+    /// The Runtime Capsule, or the code of the first reason against it. A container gives what its envelope holds only
+    /// once: a second load that opens it is refused.
+    pub fn load(self, input: &LoadInput<'_>) -> Result<Tree<'c>, RuntimeFault> {
         capsule::load(self, input)
+    }
+
+    /// The Runtime Capsule as it is printed.
+    pub fn load_text(self, input: &LoadInput<'_>) -> Result<String, RuntimeFault> {
+        capsule::load_text(self, input)
     }
 
     /// The result of validation and the exit status of the command: 0 valid, 1 invalid; with a plan also 3, valid but
@@ -120,12 +109,12 @@ fn exit_of(outcome: Outcome) -> u8 {
 
 /// The `LoadPlan` of an asset, valid or not. A fault means that nothing can be said about the bytes as an asset.
 pub fn plan(bytes: &[u8], input: &PlanInput<'_>) -> Result<Value, RuntimeFault> {
-    Asset::read_for_load(bytes)?.plan(input)
+    Asset::read_for_load(&Container::read(bytes)?)?.plan(input)
 }
 
 /// What a resolution needs to know of a usable asset (see [`Asset::standing`]).
 pub fn standing(bytes: &[u8]) -> Result<Standing, RuntimeFault> {
-    Asset::read_for_load(bytes)?.standing()
+    Asset::read_for_load(&Container::read(bytes)?)?.standing()
 }
 
 /// The Runtime Capsule of an asset. A protected one needs its password for every profile: `KDNA_DECRYPT_FAILED` where it
@@ -140,15 +129,15 @@ pub fn load(
     input_kind: InputKind,
 ) -> Result<Value, RuntimeFault> {
     let input = LoadInput { profile, password, entitlement_status, loaded_at, input_kind };
-    Asset::read_for_load(bytes)?.load(&input)
+    Asset::read_for_load(&Container::read(bytes)?)?.load(&input).map(Tree::into_owned)
 }
 
 /// What a manifest says about its asset, also of an invalid one.
 pub fn inspect(bytes: &[u8]) -> Result<Value, RuntimeFault> {
-    Asset::read(bytes)?.inspect()
+    Asset::read(&Container::read(bytes)?)?.inspect()
 }
 
 /// The validation result and the exit status of the command (see [`Asset::validate`]).
 pub fn validate(bytes: &[u8], runtime: Option<&PlanInput<'_>>) -> Result<(Value, u8), RuntimeFault> {
-    Asset::read(bytes)?.validate(runtime)
+    Asset::read(&Container::read(bytes)?)?.validate(runtime)
 }

@@ -15,7 +15,7 @@ use super::validation::Validation;
 use crate::foundation::json::write;
 use crate::foundation::limits;
 use crate::foundation::time::Timestamp;
-use crate::foundation::value::{Object, Value};
+use crate::foundation::value::{Object, Tree, Value};
 
 /// How much of an asset a Capsule carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,23 @@ pub struct LoadInput<'a> {
     pub input_kind: InputKind,
 }
 
-pub(super) fn load(asset: Asset<'_>, input: &LoadInput<'_>) -> Result<Value, RuntimeFault> {
+pub(super) fn load<'c>(asset: Asset<'c>, input: &LoadInput<'_>) -> Result<Tree<'c>, RuntimeFault> {
+    let capsule = proven(asset, input)?;
+    let length = write::pretty_length(&capsule).map_err(|_| UNPRINTABLE)?;
+    if length <= limits::RUNTIME_OUTPUT_BYTES { Ok(capsule) } else { Err(RuntimeFault::UNNAMED) }
+}
+
+pub(super) fn load_text(asset: Asset<'_>, input: &LoadInput<'_>) -> Result<String, RuntimeFault> {
+    let capsule = proven(asset, input)?;
+    let text = write::pretty_within(&capsule, limits::RUNTIME_OUTPUT_BYTES).map_err(|_| UNPRINTABLE)?;
+    text.ok_or(RuntimeFault::UNNAMED)
+}
+
+/// A Capsule has a JSON form, and one that a caller would read: both are known before a byte of it is written.
+const UNPRINTABLE: RuntimeFault = RuntimeFault::coded(code::CAPSULE_BUILD_INVALID);
+
+/// The Capsule, of which nothing is left to be proven but that it can be printed.
+fn proven<'c>(asset: Asset<'c>, input: &LoadInput<'_>) -> Result<Tree<'c>, RuntimeFault> {
     let password = input.password.filter(|password| !password.is_empty());
     let validation = Validation::of(&asset)?;
     let plan =
@@ -90,37 +106,36 @@ pub(super) fn load(asset: Asset<'_>, input: &LoadInput<'_>) -> Result<Value, Run
     let decision = decide(&asset.manifest, &validation, &plan);
     demand_loadable(&decision, password.is_some())?;
     let payload = validation.decoded.ok_or(RuntimeFault::UNNAMED)?;
-    let payload = opened(&asset.manifest, payload, &decision, password)?;
+    let payload = opened(&asset, payload, &decision, password)?;
     if matches!(asset.checksums, Some(Ok(Value::Null))) {
         return Err(RuntimeFault::UNNAMED);
     }
-    if input.profile == LoadProfile::Minimal && !asset.switches.minimal {
+    if input.profile == LoadProfile::Minimal && !asset.container.switches.minimal {
         return Err(RuntimeFault::UNNAMED);
     }
     assemble(asset, payload, &validation.signature, input)
 }
 
-fn assemble(
-    asset: Asset<'_>,
-    payload: Value,
+fn assemble<'c>(
+    asset: Asset<'c>,
+    payload: Tree<'c>,
     signature: &Signature,
     input: &LoadInput<'_>,
-) -> Result<Value, RuntimeFault> {
+) -> Result<Tree<'c>, RuntimeFault> {
     let digests = evidence::of(&asset)?;
     let (identity, access) = (identity(&asset.manifest), access(&asset.manifest));
     let trace = trace(&payload, signature, input);
-    let capsule = Value::object([
-        ("type", Value::from("kdna.runtime-capsule")),
-        ("contract_version", "0.1.0".into()),
+    Ok(Tree::borrowing([
+        ("type", Tree::text("kdna.runtime-capsule")),
+        ("contract_version", Tree::text("0.1.0")),
         ("asset", identity),
         ("digests", digests),
         ("signature", signature.shown()),
         ("access", access),
-        ("profile", input.profile.as_str().into()),
+        ("profile", Tree::text(input.profile.as_str())),
         ("context", projection::context(input.profile, asset.manifest, payload)),
         ("trace", trace),
-    ]);
-    printable(capsule)
+    ]))
 }
 
 fn identity(manifest: &Value) -> Value {
@@ -130,7 +145,7 @@ fn identity(manifest: &Value) -> Value {
     )
 }
 
-fn trace(payload: &Value, signature: &Signature, input: &LoadInput<'_>) -> Value {
+fn trace(payload: &Tree<'_>, signature: &Signature, input: &LoadInput<'_>) -> Value {
     let mut trace = Object::new();
     trace.insert("payload_encoding", "cbor");
     trace.insert("loaded_by", "kdna-core");
@@ -146,15 +161,6 @@ fn trace(payload: &Value, signature: &Signature, input: &LoadInput<'_>) -> Value
     trace.into()
 }
 
-/// A Capsule has a JSON form, and one that a caller would read: both are known before a byte of it is written.
-fn printable(capsule: Value) -> Result<Value, RuntimeFault> {
-    match write::pretty_length(&capsule) {
-        Ok(length) if length <= limits::RUNTIME_OUTPUT_BYTES => Ok(capsule),
-        Ok(_) => Err(RuntimeFault::UNNAMED),
-        Err(_) => Err(RuntimeFault::coded(code::CAPSULE_BUILD_INVALID)),
-    }
-}
-
 /// The plan says ready, or only the password is left to be proven. Otherwise the first issue names the refusal,
 /// whatever its severity.
 fn demand_loadable(decision: &Decision, has_password: bool) -> Result<(), RuntimeFault> {
@@ -168,15 +174,19 @@ fn demand_loadable(decision: &Decision, has_password: bool) -> Result<(), Runtim
 
 /// The payload in the clear. An envelope is opened with the password; plain content behind a password entitlement is
 /// refused, because there no password could ever be wrong.
-fn opened(
-    manifest: &Value,
-    payload: Value,
+fn opened<'c>(
+    asset: &Asset<'c>,
+    payload: Tree<'c>,
     decision: &Decision,
     password: Option<&[u8]>,
-) -> Result<Value, RuntimeFault> {
+) -> Result<Tree<'c>, RuntimeFault> {
+    let manifest = &asset.manifest;
     let protected = declares_encryption(manifest) && is_envelope(&payload);
     match (protected, password) {
-        (true, Some(password)) => payload::revealed(manifest, &envelope::open(manifest, &payload, password)?),
+        (true, Some(password)) => {
+            let content = envelope::open(manifest, &payload, password)?;
+            payload::revealed(manifest, asset.container.keep(content)?)
+        }
         (true, None) if is_external_grant(&payload) => Err(RuntimeFault::coded(code::ACCOUNT_REQUIRED)),
         (true, None) => Err(RuntimeFault::coded(code::PASSWORD_REQUIRED)),
         (false, _) if !decision.outcome.loadable => Err(RuntimeFault::coded(code::DECRYPT_FAILED)),

@@ -1,11 +1,12 @@
-//! The payload's CBOR, decoded into the ordered value. Refuses everything that has no plain JSON counterpart (byte
-//! strings, tags, other simple values) except 64-bit integers and `undefined`, which become [`Value::Unprintable`].
+//! The payload's CBOR, decoded into the ordered value, which borrows its texts from the bytes. Refuses everything that has no plain JSON counterpart (byte
+//! strings, tags, other simple values) except 64-bit integers and `undefined`, which become [`Tree::Unprintable`].
 //! Recursion ends at the entry depth limit, a declared length allocates room for a bounded number of items, and what is decoded
 //! takes no more memory than the limit of values allows, however small its items are.
 
 use crate::foundation::limits;
 use crate::foundation::text::utf16_len;
-use crate::foundation::value::{Object, Value, push};
+use crate::foundation::value::{Map, Tree, push};
+use std::borrow::Cow;
 
 /// Why a payload is refused; the texts are part of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +25,7 @@ pub(super) enum CborFault {
 }
 
 /// Decodes exactly one item that fills the input.
-pub(super) fn decode(bytes: &[u8]) -> Result<Value, CborFault> {
+pub(super) fn decode(bytes: &[u8]) -> Result<Tree<'_>, CborFault> {
     let mut reader = Reader { rest: bytes, left: limits::ENTRY_VALUES };
     let value = reader.item(0)?;
     if reader.rest.is_empty() { Ok(value) } else { Err(CborFault::NotCbor) }
@@ -69,7 +70,7 @@ impl<'a> Reader<'a> {
         Ok(Head { major: first >> 5, info, argument })
     }
 
-    fn item(&mut self, level: usize) -> Result<Value, CborFault> {
+    fn item(&mut self, level: usize) -> Result<Tree<'a>, CborFault> {
         if level > limits::ENTRY_DEPTH {
             return Err(CborFault::TooDeep);
         }
@@ -120,7 +121,7 @@ impl<'a> Reader<'a> {
         declared.unwrap_or(0).min(AT_ONCE)
     }
 
-    fn array(&mut self, mut left: Option<u64>, level: usize) -> Result<Value, CborFault> {
+    fn array(&mut self, mut left: Option<u64>, level: usize) -> Result<Tree<'a>, CborFault> {
         let mut items = Vec::with_capacity(self.expected(left));
         while self.has_more(&mut left) {
             let item = self.item(level + 1)?;
@@ -130,69 +131,69 @@ impl<'a> Reader<'a> {
             push(&mut items, item);
         }
         items.shrink_to_fit();
-        Ok(Value::Array(items))
+        Ok(Tree::Array(items))
     }
 
-    fn map(&mut self, mut left: Option<u64>, level: usize) -> Result<Value, CborFault> {
-        let mut object = Object::with_room_for(self.expected(left));
+    fn map(&mut self, mut left: Option<u64>, level: usize) -> Result<Tree<'a>, CborFault> {
+        let mut object = Map::with_room_for(self.expected(left));
         while self.has_more(&mut left) {
             let key = self.key()?;
-            object.insert(key, self.item(level + 1)?);
+            object.put(key, self.item(level + 1)?);
         }
         object.order_as_javascript();
         object.shrink();
-        Ok(Value::Object(object))
+        Ok(Tree::Object(object))
     }
 
     /// A key is text, or something whose JavaScript text is beyond doubt.
-    fn key(&mut self) -> Result<String, CborFault> {
+    fn key(&mut self) -> Result<Cow<'a, str>, CborFault> {
         self.count()?;
         let head = self.head()?;
         Ok(match (head.major, head.argument) {
-            (0, Some(number)) => number.to_string(),
-            (1, Some(number)) => (-1 - i128::from(number)).to_string(),
+            (0, Some(number)) => number.to_string().into(),
+            (1, Some(number)) => (-1 - i128::from(number)).to_string().into(),
             (3, Some(length)) => match self.text(length)? {
                 // The reference's decoder renames this one key, so that it cannot reach a prototype.
-                "__proto__" => "__proto_".to_owned(),
-                key => key.to_owned(),
+                "__proto__" => "__proto_".into(),
+                key => key.into(),
             },
-            (7, Some(20)) if head.info == 20 => "false".to_owned(),
-            (7, Some(21)) if head.info == 21 => "true".to_owned(),
-            (7, Some(22)) if head.info == 22 => "null".to_owned(),
-            (7, Some(23)) if head.info == 23 => "undefined".to_owned(),
+            (7, Some(20)) if head.info == 20 => "false".into(),
+            (7, Some(21)) if head.info == 21 => "true".into(),
+            (7, Some(22)) if head.info == 22 => "null".into(),
+            (7, Some(23)) if head.info == 23 => "undefined".into(),
             _ => return Err(CborFault::NotCbor),
         })
     }
 }
 
-fn bounded_text(text: &str) -> Result<Value, CborFault> {
+fn bounded_text(text: &str) -> Result<Tree<'_>, CborFault> {
     if text.len() > limits::ENTRY_TEXT_UNITS && utf16_len(text) > limits::ENTRY_TEXT_UNITS {
         return Err(CborFault::TextTooLong);
     }
-    Ok(Value::from(text))
+    Ok(Tree::text(text))
 }
 
 /// An integer of at most 32 bits; a wider encoding is a big integer to the reference, whatever its value.
-fn integer(head: &Head, argument: u64) -> Value {
+fn integer(head: &Head, argument: u64) -> Tree<'static> {
     match u32::try_from(argument) {
-        Ok(number) if head.info < 27 && head.major == 0 => Value::from(number),
-        Ok(number) if head.info < 27 => Value::Number(-1.0 - f64::from(number)),
-        _ => Value::Unprintable,
+        Ok(number) if head.info < 27 && head.major == 0 => Tree::from(number),
+        Ok(number) if head.info < 27 => Tree::Number(-1.0 - f64::from(number)),
+        _ => Tree::Unprintable,
     }
 }
 
 /// Booleans, `null`, `undefined` and the three widths of floating point.
-fn simple(info: u8, argument: u64) -> Result<Value, CborFault> {
+fn simple(info: u8, argument: u64) -> Result<Tree<'static>, CborFault> {
     match info {
-        20 => Ok(Value::Bool(false)),
-        21 => Ok(Value::Bool(true)),
-        22 => Ok(Value::Null),
-        23 => Ok(Value::Unprintable),
-        25 => u16::try_from(argument).map(|bits| Value::Number(half(bits))).map_err(|_| CborFault::NotCbor),
+        20 => Ok(Tree::Bool(false)),
+        21 => Ok(Tree::Bool(true)),
+        22 => Ok(Tree::Null),
+        23 => Ok(Tree::Unprintable),
+        25 => u16::try_from(argument).map(|bits| Tree::Number(half(bits))).map_err(|_| CborFault::NotCbor),
         26 => u32::try_from(argument)
-            .map(|bits| Value::Number(f64::from(f32::from_bits(bits))))
+            .map(|bits| Tree::Number(f64::from(f32::from_bits(bits))))
             .map_err(|_| CborFault::NotCbor),
-        27 => Ok(Value::Number(f64::from_bits(argument))),
+        27 => Ok(Tree::Number(f64::from_bits(argument))),
         _ => Err(CborFault::NotCbor),
     }
 }
@@ -212,6 +213,7 @@ fn half(bits: u16) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::foundation::value::Value;
     use crate::foundation::json::write::compact;
 
     fn hex(text: &str) -> Vec<u8> {

@@ -15,6 +15,7 @@ use crate::foundation::text::is_nfc;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::Range;
+use zeroize::Zeroizing;
 
 pub(super) const MIMETYPE: &str = "mimetype";
 pub(super) const MANIFEST: &str = "kdna.json";
@@ -32,12 +33,17 @@ const LOCAL_SIGNATURE: [u8; 4] = *b"PK\x03\x04";
 const END_SIGNATURE: [u8; 4] = *b"PK\x05\x06";
 const END_BYTES: usize = 22;
 
-/// The entries of a container, in the order of its directory.
-pub(super) struct Container<'a> {
+/// A packaged asset, taken apart: the entries of the file, in the order of its directory. What is made of an asset borrows
+/// from it.
+pub struct Container<'a> {
     /// The whole file.
     pub(super) bytes: &'a [u8],
     /// Name and content of each entry.
     pub(super) entries: Vec<Entry<'a>>,
+    /// What it was read with.
+    pub(super) switches: Switches,
+    /// What the envelope held, once a load opened it; wiped when the container goes.
+    opened: OnceCell<Zeroizing<Vec<u8>>>,
 }
 
 /// One entry, inflated.
@@ -86,13 +92,31 @@ fn starts_with_media_type(bytes: &[u8]) -> Result<bool, RuntimeFault> {
 }
 
 impl<'a> Container<'a> {
+    /// Takes a packaged asset apart; nothing in it is judged but the container's own rules. Refuses, without a code and
+    /// unparsed, bytes that are not recognised.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, RuntimeFault> {
+        Self::read_with(bytes, Switches::NONE)
+    }
+
+    /// The same beyond the base profile, as far as it is switched on.
+    pub fn read_with(bytes: &'a [u8], switches: Switches) -> Result<Self, RuntimeFault> {
+        demand(recognise(bytes))?;
+        Self::parse(bytes, switches)
+    }
+
+    /// Keeps what the envelope held for as long as the container lives. Refuses, without a code, a second content.
+    pub(super) fn keep(&self, content: Zeroizing<Vec<u8>>) -> Result<&[u8], RuntimeFault> {
+        demand(self.opened.set(content).is_ok())?;
+        Ok(self.opened.get().map_or(&[], |content| content.as_slice()))
+    }
+
     /// Reads every entry. Refuses without a code, or with `ERR_OUT_OF_RANGE`, `Z_DATA_ERROR`, `Z_BUF_ERROR`. Never
     /// allocates by a declared size that the limits and the file's own size do not bear out.
-    pub(super) fn parse(bytes: &'a [u8], switches: Switches) -> Result<Self, RuntimeFault> {
+    fn parse(bytes: &'a [u8], switches: Switches) -> Result<Self, RuntimeFault> {
         let end = EndRecord::find(bytes)?;
         demand(u64::try_from(bytes.len()).is_ok_and(|size| size <= limits::CONTAINER_BYTES))?;
         demand(end.count <= limits::CONTAINER_ENTRIES)?;
-        let mut container = Container { bytes, entries: Vec::with_capacity(end.count) };
+        let mut container = Container { bytes, entries: Vec::with_capacity(end.count), switches, opened: OnceCell::new() };
         let mut records = Vec::with_capacity(end.count.saturating_add(2));
         let (mut at, mut total) = (end.directory, 0);
         for _ in 0..end.count {

@@ -114,7 +114,7 @@ impl Decision {
 }
 
 /// Decides; the first question that applies answers.
-pub(super) fn decide(manifest: &Value, validation: &Validation, input: &PlanInput<'_>) -> Decision {
+pub(super) fn decide(manifest: &Value, validation: &Validation<'_>, input: &PlanInput<'_>) -> Decision {
     let mut decision = Decision { outcome: INVALID, issues: problem_issues(validation) };
     if !validation.is_valid() {
         return decision;
@@ -135,7 +135,7 @@ pub(super) fn decide(manifest: &Value, validation: &Validation, input: &PlanInpu
 
 /// One issue for each problem of an invalid asset. A valid one may have problems too (of a checksums document that
 /// declares nothing wrong): they are no issues.
-fn problem_issues(validation: &Validation) -> Vec<Issue> {
+fn problem_issues(validation: &Validation<'_>) -> Vec<Issue> {
     let issue =
         |problem: &String| Issue { code: problem_code(problem), severity: "blocking", message: problem.clone() };
     if validation.is_valid() { Vec::new() } else { validation.problems.iter().map(issue).collect() }

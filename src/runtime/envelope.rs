@@ -13,7 +13,7 @@ pub use closing::{Argon2id, Fresh};
 pub(super) use closing::{PROFILE, close};
 
 use super::fault::{RuntimeFault, code};
-use crate::foundation::value::Value;
+use crate::foundation::value::Tree;
 use aes_gcm::Aes256Gcm;
 use aes_gcm::aead::{AeadInOut, KeyInit};
 use aes_kw::KwAes256;
@@ -54,14 +54,14 @@ impl From<Closed> for Unopened {
 }
 
 /// The decrypted payload bytes of an envelope that the password opens. `KDNA_DECRYPT_FAILED` for every failure.
-pub(super) fn open(manifest: &Value, envelope: &Value, password: &[u8]) -> Result<Zeroizing<Vec<u8>>, RuntimeFault> {
+pub(super) fn open(manifest: &Tree<'_>, envelope: &Tree<'_>, password: &[u8]) -> Result<Zeroizing<Vec<u8>>, RuntimeFault> {
     try_open(manifest, envelope, password).map_err(|unopened| match unopened {
         Unopened::Closed => RuntimeFault::coded(code::DECRYPT_FAILED),
         Unopened::TooCostly => RuntimeFault::TOO_COSTLY,
     })
 }
 
-fn try_open(manifest: &Value, envelope: &Value, password: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unopened> {
+fn try_open(manifest: &Tree<'_>, envelope: &Tree<'_>, password: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unopened> {
     // What can be judged without the password is judged before the expensive derivation.
     let kdf = Kdf::of(envelope)?;
     demand(envelope, &[("profile_version", PROFILE_VERSION), ("alg", "AES-256-GCM"), ("key_wrapping", "AES-256-KW")])?;
@@ -102,30 +102,30 @@ fn decrypt(
 }
 
 /// What the payload is bound to: profile, version, the asset's identity and version, and the entry.
-fn associated_data(manifest: &Value, envelope: &Value) -> Result<Vec<u8>, Closed> {
+fn associated_data(manifest: &Tree<'_>, envelope: &Tree<'_>) -> Result<Vec<u8>, Closed> {
     let lines =
         [text(envelope, "profile")?, PROFILE_VERSION, text(manifest, "asset_id")?, text(manifest, "version")?, ENTRY];
     Ok(lines.join("\n").into_bytes())
 }
 
 /// The first slot for a password.
-fn password_slot(envelope: &Value) -> Result<&Value, Closed> {
-    let slots = envelope.get("key_slots").and_then(Value::as_array).ok_or(Closed)?;
-    slots.iter().find(|slot| slot.get("slot").and_then(Value::as_str) == Some("password")).ok_or(Closed)
+fn password_slot<'v, 'a>(envelope: &'v Tree<'a>) -> Result<&'v Tree<'a>, Closed> {
+    let slots = envelope.get("key_slots").and_then(Tree::as_array).ok_or(Closed)?;
+    slots.iter().find(|slot| slot.get("slot").and_then(Tree::as_str) == Some("password")).ok_or(Closed)
 }
 
 /// Each member must be exactly its text.
-fn demand(envelope: &Value, constants: &[(&str, &str)]) -> Result<(), Closed> {
-    let holds = |(key, expected): &(&str, &str)| envelope.get(key).and_then(Value::as_str) == Some(*expected);
+fn demand(envelope: &Tree<'_>, constants: &[(&str, &str)]) -> Result<(), Closed> {
+    let holds = |(key, expected): &(&str, &str)| envelope.get(key).and_then(Tree::as_str) == Some(*expected);
     if constants.iter().all(holds) { Ok(()) } else { Err(Closed) }
 }
 
-fn text<'a>(object: &'a Value, key: &str) -> Result<&'a str, Closed> {
-    object.get(key).and_then(Value::as_str).ok_or(Closed)
+fn text<'v>(object: &'v Tree<'_>, key: &str) -> Result<&'v str, Closed> {
+    object.get(key).and_then(Tree::as_str).ok_or(Closed)
 }
 
 /// A member in base64 of exactly `N` bytes.
-fn fixed<const N: usize>(object: &Value, key: &str) -> Result<[u8; N], Closed> {
+fn fixed<const N: usize>(object: &Tree<'_>, key: &str) -> Result<[u8; N], Closed> {
     decoded(text(object, key)?, N)?.try_into().map_err(|_| Closed)
 }
 
@@ -145,6 +145,7 @@ fn decoded(text: &str, limit: usize) -> Result<Vec<u8>, Closed> {
 #[allow(clippy::print_stdout, clippy::string_slice, reason = "a skipped test says so; hexadecimal is ASCII")]
 mod tests {
     use super::*;
+    use crate::foundation::value::Value;
     use crate::foundation::json::read_javascript;
 
     fn hex(text: &str) -> Vec<u8> {

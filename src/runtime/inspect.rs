@@ -22,9 +22,9 @@ pub(super) fn document(asset: &Asset<'_>) -> Value {
     insert_inner(&mut document, manifest, "payload", path);
     insert_inner(&mut document, manifest, "payload_encrypted", encrypted);
     insert_inner(&mut document, manifest, "profile", profile);
-    document.insert("loader_version", loader_version(asset.switches));
+    document.insert("loader_version", loader_version(asset.container.switches));
     document.insert("min_loader_version", min_loader_version(manifest));
-    document.insert("loader_compatible", is_loader_compatible(manifest, asset.switches));
+    document.insert("loader_compatible", is_loader_compatible(manifest, asset.container.switches));
     insert_inner(&mut document, manifest, "load_contract_default_profile", default_profile);
     if asset.container.entry(CHECKSUMS).is_some() {
         document.insert("checksums_present", true);

@@ -1,23 +1,23 @@
 //! The one conversion of JavaScript that reaches documents: a value as text inside a message.
 
 use crate::foundation::json::write;
-use crate::foundation::value::Value;
+use crate::foundation::value::Tree;
 
 /// `String(value)`.
-pub(super) fn to_text(value: &Value) -> String {
+pub(super) fn to_text(value: &Tree<'_>) -> String {
     match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::String(text) => text.clone(),
-        Value::Number(number) => write::number(*number).unwrap_or_else(|| not_finite(*number).to_owned()),
-        Value::Array(items) => items.iter().map(to_item_text).collect::<Vec<_>>().join(","),
-        Value::Object(_) => "[object Object]".to_owned(),
-        Value::Unprintable => "undefined".to_owned(),
+        Tree::Null => "null".to_owned(),
+        Tree::Bool(flag) => flag.to_string(),
+        Tree::String(text) => text.clone().into_owned(),
+        Tree::Number(number) => write::number(*number).unwrap_or_else(|| not_finite(*number).to_owned()),
+        Tree::Array(items) => items.iter().map(to_item_text).collect::<Vec<_>>().join(","),
+        Tree::Object(_) => "[object Object]".to_owned(),
+        Tree::Unprintable => "undefined".to_owned(),
     }
 }
 
-fn to_item_text(item: &Value) -> String {
-    if matches!(item, Value::Null | Value::Unprintable) { String::new() } else { to_text(item) }
+fn to_item_text(item: &Tree<'_>) -> String {
+    if matches!(item, Tree::Null | Tree::Unprintable) { String::new() } else { to_text(item) }
 }
 
 fn not_finite(number: f64) -> &'static str {
@@ -31,13 +31,14 @@ fn not_finite(number: f64) -> &'static str {
 }
 
 /// The text of a value, or a word for one that is missing or means nothing.
-pub(super) fn text_or<'a>(value: Option<&Value>, word: &'a str) -> std::borrow::Cow<'a, str> {
+pub(super) fn text_or<'a>(value: Option<&Tree<'_>>, word: &'a str) -> std::borrow::Cow<'a, str> {
     value.filter(|value| value.is_truthy()).map_or(word.into(), |value| to_text(value).into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::foundation::value::Value;
     use crate::foundation::json::read_javascript;
 
     #[test]

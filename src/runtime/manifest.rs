@@ -3,7 +3,7 @@
 
 use super::schema::is_strict_version;
 use crate::foundation::switches::Switches;
-use crate::foundation::value::Value;
+use crate::foundation::value::{Tree, Value};
 use std::cmp::Ordering;
 
 /// The version of the contract profile that this runtime implements, as documents print it.
@@ -21,12 +21,12 @@ const PASSWORD_PROFILES: [&str; 2] = ["kdna.encryption.password", "kdna.encrypti
 const TRUST_CLAIMS: [&str; 5] = ["trusted", "recommended", "high_quality", "officially_approved", "quality_badge"];
 
 /// A member below members.
-pub(super) fn dig<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
+pub(super) fn dig<'v, 'a>(value: &'v Tree<'a>, path: &[&str]) -> Option<&'v Tree<'a>> {
     path.iter().try_fold(value, |value, key| value.get(key))
 }
 
 /// A member that is there and means something.
-pub(super) fn truthy<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+pub(super) fn truthy<'v, 'a>(value: &'v Tree<'a>, key: &str) -> Option<&'v Tree<'a>> {
     value.get(key).filter(|member| member.is_truthy())
 }
 
@@ -46,30 +46,30 @@ pub(super) fn is_remote(manifest: &Value) -> bool {
 }
 
 /// How the right to load is shown.
-pub(super) fn entitlement_profile(manifest: &Value) -> Option<&str> {
+pub(super) fn entitlement_profile<'v>(manifest: &'v Tree<'_>) -> Option<&'v str> {
     let implied = || {
-        let profile = dig(manifest, &["encryption", "profile"]).and_then(Value::as_str)?;
+        let profile = dig(manifest, &["encryption", "profile"]).and_then(Tree::as_str)?;
         PASSWORD_PROFILES.contains(&profile).then_some("password")
     };
-    dig(manifest, &["entitlement", "profile"]).and_then(Value::as_str).or_else(implied)
+    dig(manifest, &["entitlement", "profile"]).and_then(Tree::as_str).or_else(implied)
 }
 
 /// Whether the payload is said to be encrypted.
-pub(super) fn declares_encryption(manifest: &Value) -> bool {
-    let entries = dig(manifest, &["encryption", "encrypted_entries"]).and_then(Value::as_array);
-    dig(manifest, &["payload", "encrypted"]).is_some_and(Value::is_truthy)
+pub(super) fn declares_encryption(manifest: &Tree<'_>) -> bool {
+    let entries = dig(manifest, &["encryption", "encrypted_entries"]).and_then(Tree::as_array);
+    dig(manifest, &["payload", "encrypted"]).is_some_and(Tree::is_truthy)
         || entries.is_some_and(|entries| entries.contains(&Value::from("payload.kdnab")))
 }
 
 /// Whether the payload is a bundle of components.
-pub(super) fn is_bundle(manifest: &Value) -> bool {
-    dig(manifest, &["compatibility", "profile"]).and_then(Value::as_str) == Some("kdna.payload.bundle")
-        || manifest.get("asset_type").and_then(Value::as_str) == Some("bundle")
+pub(super) fn is_bundle(manifest: &Tree<'_>) -> bool {
+    dig(manifest, &["compatibility", "profile"]).and_then(Tree::as_str) == Some("kdna.payload.bundle")
+        || manifest.get("asset_type").and_then(Tree::as_str) == Some("bundle")
 }
 
 /// The loader version that the asset asks for, if that is text.
 pub(super) fn min_loader_version(manifest: &Value) -> Option<&str> {
-    dig(manifest, &["compatibility", "min_loader_version"]).and_then(Value::as_str)
+    dig(manifest, &["compatibility", "min_loader_version"]).and_then(Tree::as_str)
 }
 
 /// Whether this runtime is new enough; `None` if the asset does not say so in the strict form.

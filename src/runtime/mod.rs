@@ -31,7 +31,7 @@ pub mod writer;
 
 pub use asset::{Asset, inspect, load, plan, standing, validate};
 pub use capsule::{InputKind, LoadInput, LoadProfile};
-pub use container::recognise;
+pub use container::{Container, recognise};
 pub use fault::RuntimeFault;
 pub use manifest::LOADER_VERSION;
 pub use plan::{EntitlementStatus, PlanInput, Standing};

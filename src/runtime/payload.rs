@@ -6,7 +6,7 @@ use super::fault::{RuntimeFault, code};
 use super::javascript::text_or;
 use super::manifest::{declares_encryption, dig, is_bundle, truthy};
 use super::schema::Shape;
-use crate::foundation::value::Value;
+use crate::foundation::value::{Tree, Value};
 
 const EXTERNAL_GRANT: &str = "kdna.envelope.external-grant";
 const PREFIX: &str = "payload: ";
@@ -14,17 +14,17 @@ const PREFIX: &str = "payload: ";
 const LISTED_ERRORS: usize = 4;
 
 /// Whether the payload looks like an envelope.
-pub(super) fn is_envelope(payload: &Value) -> bool {
+pub(super) fn is_envelope(payload: &Tree<'_>) -> bool {
     truthy(payload, "profile").is_some() && truthy(payload, "ciphertext").is_some()
 }
 
 /// Whether only a device grant opens the envelope.
-pub(super) fn is_external_grant(payload: &Value) -> bool {
-    payload.get("profile").and_then(Value::as_str) == Some(EXTERNAL_GRANT)
+pub(super) fn is_external_grant(payload: &Tree<'_>) -> bool {
+    payload.get("profile").and_then(Tree::as_str) == Some(EXTERNAL_GRANT)
 }
 
 /// Every problem of a decoded payload, in order.
-pub(super) fn problems(manifest: &Value, payload: &Value) -> Result<Vec<String>, RuntimeFault> {
+pub(super) fn problems(manifest: &Tree<'_>, payload: &Tree<'_>) -> Result<Vec<String>, RuntimeFault> {
     let mut problems = Vec::new();
     match (declares_encryption(manifest), is_envelope(payload)) {
         (true, true) => return envelope_problems(manifest, payload),
@@ -42,23 +42,23 @@ pub(super) fn problems(manifest: &Value, payload: &Value) -> Result<Vec<String>,
 }
 
 /// The payload that an envelope held. `KDNA_PAYLOAD_INVALID` unless it decodes and has the declared shape.
-pub(super) fn revealed(manifest: &Value, bytes: &[u8]) -> Result<Value, RuntimeFault> {
+pub(super) fn revealed<'c>(manifest: &Tree<'_>, bytes: &'c [u8]) -> Result<Tree<'c>, RuntimeFault> {
     let invalid = RuntimeFault::coded(code::PAYLOAD_INVALID);
     let payload = cbor::decode(bytes).map_err(|_| invalid)?;
     let valid = plain_shape(manifest).errors(&payload).is_ok_and(|errors| errors.is_empty());
     if valid { Ok(payload) } else { Err(invalid) }
 }
 
-fn plain_shape(manifest: &Value) -> Shape {
+fn plain_shape(manifest: &Tree<'_>) -> Shape {
     if is_bundle(manifest) { Shape::Bundle } else { Shape::Judgment }
 }
 
-fn envelope_problems(manifest: &Value, envelope: &Value) -> Result<Vec<String>, RuntimeFault> {
+fn envelope_problems(manifest: &Tree<'_>, envelope: &Tree<'_>) -> Result<Vec<String>, RuntimeFault> {
     let mut problems = Vec::new();
     if truthy(manifest, "encryption").is_none() {
         problems.push("payload: encrypted payload requires a manifest encryption declaration".to_owned());
     }
-    let covered = dig(manifest, &["encryption", "encrypted_entries"]).and_then(Value::as_array);
+    let covered = dig(manifest, &["encryption", "encrypted_entries"]).and_then(Tree::as_array);
     if covered != Some(&[Value::from("payload.kdnab")]) {
         problems.push("payload: manifest encrypted_entries must declare only payload.kdnab".to_owned());
     }
@@ -76,7 +76,7 @@ fn envelope_problems(manifest: &Value, envelope: &Value) -> Result<Vec<String>, 
 }
 
 /// Where envelope and manifest name different profiles or versions.
-fn coordinate_problems(manifest: &Value, envelope: &Value) -> Vec<String> {
+fn coordinate_problems(manifest: &Tree<'_>, envelope: &Tree<'_>) -> Vec<String> {
     let version_key = if is_external_grant(envelope) { "contract_version" } else { "profile_version" };
     let pairs = [
         ("profile", "encrypted envelope profile", "profile", "profile"),
@@ -94,7 +94,7 @@ fn coordinate_problems(manifest: &Value, envelope: &Value) -> Vec<String> {
     problems
 }
 
-fn has_key_material(envelope: &Value) -> bool {
-    let slots = envelope.get("key_slots").and_then(Value::as_array);
+fn has_key_material(envelope: &Tree<'_>) -> bool {
+    let slots = envelope.get("key_slots").and_then(Tree::as_array);
     truthy(envelope, "wrapped_key").is_some() || slots.is_some_and(|slots| !slots.is_empty())
 }

@@ -52,7 +52,7 @@ pub struct PlanInput<'a> {
 /// The `LoadPlan` document. Refuses, without a code, to repeat an asset's own claim of trust.
 pub(super) fn document(
     asset: &Asset<'_>,
-    validation: &Validation,
+    validation: &Validation<'_>,
     input: &PlanInput<'_>,
 ) -> Result<(Value, Outcome), RuntimeFault> {
     let manifest = &asset.manifest;
@@ -95,7 +95,7 @@ pub struct Standing {
 
 /// The standing, without the document that would say the same and more. Refuses, without a code, an asset whose plan
 /// would be invalid.
-pub(super) fn standing(manifest: &Value, validation: &Validation) -> Result<Standing, RuntimeFault> {
+pub(super) fn standing(manifest: &Value, validation: &Validation<'_>) -> Result<Standing, RuntimeFault> {
     let decision = decide(manifest, validation, &PlanInput::default());
     let outcome = decision.outcome;
     let usable = validation.is_valid() && outcome.state != INVALID.state && is_known_access(manifest);

@@ -3,7 +3,7 @@
 use super::schema::escape;
 use crate::foundation::json::canonical::utf16_order;
 use crate::foundation::text::is_blank;
-use crate::foundation::value::{Object, Value};
+use crate::foundation::value::{Map, Tree, Value};
 use icu_collator::options::CollatorOptions;
 use icu_collator::{Collator, CollatorPreferences};
 
@@ -21,7 +21,7 @@ struct Omitted {
 }
 
 /// The report document.
-pub(super) fn of(payload: &Value) -> Value {
+pub(super) fn of(payload: &Tree<'_>) -> Value {
     let mut omitted = omissions(payload);
     if let Some(order) = reading_order() {
         omitted.sort_by(|left, right| order(&left.path, &right.path));
@@ -42,11 +42,11 @@ fn reading_order() -> Option<impl Fn(&str, &str) -> std::cmp::Ordering> {
     Some(move |left: &str, right: &str| collator.compare(left, right))
 }
 
-fn omissions(payload: &Value) -> Vec<Omitted> {
+fn omissions(payload: &Tree<'_>) -> Vec<Omitted> {
     let mut omitted = Vec::new();
     let core = payload.get("core");
     add_members(&mut omitted, "/core", core, &SHOWN_CORE);
-    let axioms = core.and_then(|core| core.get("axioms")).and_then(Value::as_array).unwrap_or_default();
+    let axioms = core.and_then(|core| core.get("axioms")).and_then(Tree::as_array).unwrap_or_default();
     add_axioms(&mut omitted, axioms);
     add_members(&mut omitted, "/reasoning", payload.get("reasoning"), &SHOWN_REASONING);
     add_members(&mut omitted, "", Some(payload), &SHOWN_PAYLOAD);
@@ -54,21 +54,21 @@ fn omissions(payload: &Value) -> Vec<Omitted> {
 }
 
 /// Members in the order of their keys.
-fn sorted(object: &Object) -> Vec<(&str, &Value)> {
+fn sorted<'v, 'a>(object: &'v Map<'a>) -> Vec<(&'v str, &'v Tree<'a>)> {
     let mut members: Vec<_> = object.iter().collect();
     members.sort_by(|(left, _), (right, _)| utf16_order(left, right));
     members
 }
 
-fn add_members(omitted: &mut Vec<Omitted>, path: &str, value: Option<&Value>, shown: &[&str]) {
-    let members = value.and_then(Value::as_object).map(sorted).unwrap_or_default();
+fn add_members(omitted: &mut Vec<Omitted>, path: &str, value: Option<&Tree<'_>>, shown: &[&str]) {
+    let members = value.and_then(Tree::as_object).map(sorted).unwrap_or_default();
     for (key, member) in members.into_iter().filter(|(key, _)| !shown.contains(key)) {
         add(omitted, format!("{path}/{}", escape(key)), member);
     }
 }
 
 /// Maps are entered, everything else counts at its own path.
-fn add(omitted: &mut Vec<Omitted>, path: String, value: &Value) {
+fn add(omitted: &mut Vec<Omitted>, path: String, value: &Tree<'_>) {
     if value.as_object().is_some() {
         add_members(omitted, &path, Some(value), &[]);
     } else if count(value) > 0 {
@@ -77,9 +77,9 @@ fn add(omitted: &mut Vec<Omitted>, path: String, value: &Value) {
 }
 
 /// Fields of axioms are summed up over all axioms.
-fn add_axioms(omitted: &mut Vec<Omitted>, axioms: &[Value]) {
+fn add_axioms(omitted: &mut Vec<Omitted>, axioms: &[Tree<'_>]) {
     let mut sums = std::collections::BTreeMap::new();
-    for (key, value) in axioms.iter().filter_map(Value::as_object).flat_map(Object::iter) {
+    for (key, value) in axioms.iter().filter_map(Tree::as_object).flat_map(Map::iter) {
         if !SHOWN_AXIOM.contains(&key) {
             *sums.entry(key).or_insert(0) += count(value);
         }
@@ -90,13 +90,13 @@ fn add_axioms(omitted: &mut Vec<Omitted>, axioms: &[Value]) {
     omitted.extend(sums.into_iter().filter(|(_, count)| *count > 0).map(|(path, count)| Omitted { path, count }));
 }
 
-fn count(value: &Value) -> usize {
+fn count(value: &Tree<'_>) -> usize {
     match value {
-        Value::Null => 0,
-        Value::Array(items) => items.len(),
-        Value::String(text) => usize::from(!is_blank(text)),
-        Value::Object(object) => usize::from(!object.is_empty()),
-        Value::Bool(_) | Value::Number(_) | Value::Unprintable => 1,
+        Tree::Null => 0,
+        Tree::Array(items) => items.len(),
+        Tree::String(text) => usize::from(!is_blank(text)),
+        Tree::Object(object) => usize::from(!object.is_empty()),
+        Tree::Bool(_) | Tree::Number(_) | Tree::Unprintable => 1,
     }
 }
 

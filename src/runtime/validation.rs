@@ -11,10 +11,10 @@ use super::payload;
 use super::schema::Shape;
 use super::signature::Signature;
 use crate::foundation::switches::Switches;
-use crate::foundation::value::{Object, Value};
+use crate::foundation::value::{Object, Tree, Value};
 
 /// What the gates found.
-pub(super) struct Validation {
+pub(super) struct Validation<'c> {
     schema: bool,
     payload: bool,
     checksums: Option<bool>,
@@ -26,28 +26,28 @@ pub(super) struct Validation {
     /// Every problem, in order.
     pub(super) problems: Vec<String>,
     /// The decoded payload, where it could be decoded.
-    pub(super) decoded: Option<Value>,
+    pub(super) decoded: Option<Tree<'c>>,
 }
 
 const REMOVED_NAMES: [&str; 3] = ["kdna_spec", "kdna_version", "spec_version"];
 
-impl Validation {
+impl<'c> Validation<'c> {
     /// Runs all gates. A payload that is nothing at all (`null`), or holds more values than the limit, is refused without
     /// a code.
-    pub(super) fn of(asset: &Asset<'_>) -> Result<Self, RuntimeFault> {
+    pub(super) fn of(asset: &Asset<'c>) -> Result<Self, RuntimeFault> {
         let mut found = Validation {
             schema: true,
             payload: true,
             checksums: Some(true),
             signature: Signature::Absent,
             load_contract: true,
-            switches: asset.switches,
+            switches: asset.container.switches,
             problems: Vec::new(),
             decoded: None,
         };
         found.check_manifest(&asset.manifest)?;
         let payload = match cbor::decode(asset.entry(PAYLOAD)) {
-            Ok(Value::Null | Value::Unprintable) | Err(CborFault::TooManyValues) => return Err(RuntimeFault::UNNAMED),
+            Ok(Tree::Null | Tree::Unprintable) | Err(CborFault::TooManyValues) => return Err(RuntimeFault::UNNAMED),
             Ok(payload) => payload,
             Err(fault) => {
                 found.payload = false;

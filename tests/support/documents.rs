@@ -12,7 +12,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Value> {
 
 /// The output of `kdna`: a document, or plain text.
 pub(crate) fn command_output(bytes: &[u8]) -> Value {
-    parse(bytes).unwrap_or_else(|| Value::String(String::from_utf8_lossy(bytes).into_owned()))
+    parse(bytes).unwrap_or_else(|| Value::from(String::from_utf8_lossy(bytes).into_owned()))
 }
 
 /// The output of the server: one document a line; the text of a tool result is read as a document too.
@@ -24,7 +24,7 @@ pub(crate) fn server_output(bytes: &[u8]) -> Value {
 fn server_line(line: &[u8]) -> Value {
     const TEXT: &str = "/result/content/0/text";
     let Some(message) = parse(line) else {
-        return Value::object([("not_json", Value::String(String::from_utf8_lossy(line).into_owned()))]);
+        return Value::object([("not_json", Value::from(String::from_utf8_lossy(line).into_owned()))]);
     };
     let inner = at(&message, TEXT).and_then(Value::as_str).and_then(|text| parse(text.as_bytes()));
     match inner {

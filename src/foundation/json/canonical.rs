@@ -1,15 +1,15 @@
 //! The canonical writer (RFC 8785): keys sorted by UTF-16 code units at every level, no whitespace.
 
 use super::write::{self, NoJsonForm};
-use crate::foundation::value::{Object, Value};
+use crate::foundation::value::{Map, Tree};
 
 /// The canonical text of a value.
-pub fn canonical(value: &Value) -> Result<String, NoJsonForm> {
+pub fn canonical(value: &Tree<'_>) -> Result<String, NoJsonForm> {
     canonical_without(value, &[])
 }
 
 /// As [`canonical`], leaving out the members at these paths (keys from the root on).
-pub fn canonical_without(value: &Value, left_out: &[&[&str]]) -> Result<String, NoJsonForm> {
+pub fn canonical_without(value: &Tree<'_>, left_out: &[&[&str]]) -> Result<String, NoJsonForm> {
     let mut out = String::new();
     append(&mut out, value, left_out)?;
     Ok(out)
@@ -20,9 +20,9 @@ pub fn utf16_order(left: &str, right: &str) -> std::cmp::Ordering {
     left.encode_utf16().cmp(right.encode_utf16())
 }
 
-fn append(out: &mut String, value: &Value, left_out: &[&[&str]]) -> Result<(), NoJsonForm> {
+fn append(out: &mut String, value: &Tree<'_>, left_out: &[&[&str]]) -> Result<(), NoJsonForm> {
     match value {
-        Value::Array(items) => {
+        Tree::Array(items) => {
             out.push('[');
             for (at, item) in items.iter().enumerate() {
                 if at > 0 {
@@ -32,15 +32,15 @@ fn append(out: &mut String, value: &Value, left_out: &[&[&str]]) -> Result<(), N
             }
             out.push(']');
         }
-        Value::Object(object) => members(out, object, left_out)?,
+        Tree::Object(object) => members(out, object, left_out)?,
         scalar => write::append_compact(out, scalar)?,
     }
     Ok(())
 }
 
-fn members(out: &mut String, object: &Object, left_out: &[&[&str]]) -> Result<(), NoJsonForm> {
+fn members(out: &mut String, object: &Map<'_>, left_out: &[&[&str]]) -> Result<(), NoJsonForm> {
     let stays = |key: &str| !left_out.contains(&[key].as_slice());
-    let mut members: Vec<(&str, &Value)> = object.iter().filter(|(key, _)| stays(key)).collect();
+    let mut members: Vec<_> = object.iter().filter(|(key, _)| stays(key)).collect();
     members.sort_by(|(left, _), (right, _)| utf16_order(left, right));
     out.push('{');
     for (at, (key, value)) in members.into_iter().enumerate() {

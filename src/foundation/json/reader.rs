@@ -98,7 +98,7 @@ impl Node<'_> {
         if !self.rules.strict && text.len() > limits::ENTRY_TEXT_UNITS && utf16_len(&text) > limits::ENTRY_TEXT_UNITS {
             return Err(self.refuse(JsonFault::TextTooLong));
         }
-        Ok(Value::String(text))
+        Ok(Value::from(text))
     }
 }
 

@@ -1,42 +1,50 @@
 //! The JavaScript-compatible writer: `JSON.stringify` with no indent or two spaces, byte for byte.
 
-use crate::foundation::value::{Object, Value};
+use crate::foundation::value::{Map, Tree};
 use std::fmt::Write as _;
 
-/// The value holds something JSON cannot say: a number that is not finite, or [`Value::Unprintable`].
+/// The value holds something JSON cannot say: a number that is not finite, or [`Tree::Unprintable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the value has no JSON form")]
 pub struct NoJsonForm;
 
 /// No whitespace at all.
-pub fn compact(value: &Value) -> Result<String, NoJsonForm> {
+pub fn compact(value: &Tree<'_>) -> Result<String, NoJsonForm> {
     let mut out = String::new();
     append_compact(&mut out, value)?;
     Ok(out)
 }
 
 /// As [`compact`], appended to a text.
-pub fn append_compact(out: &mut String, value: &Value) -> Result<(), NoJsonForm> {
+pub fn append_compact(out: &mut String, value: &Tree<'_>) -> Result<(), NoJsonForm> {
     write_value(out, value, None)
 }
 
 /// As [`compact`], for a map.
-pub fn compact_object(object: &Object) -> Result<String, NoJsonForm> {
+pub fn compact_object(object: &Map<'_>) -> Result<String, NoJsonForm> {
     let mut out = String::new();
     write_members(&mut out, object, None)?;
     Ok(out)
 }
 
 /// Two spaces a level and a final newline: what the commands print and what documents on disk look like.
-pub fn pretty(value: &Value) -> Result<String, NoJsonForm> {
+pub fn pretty(value: &Tree<'_>) -> Result<String, NoJsonForm> {
     let mut out = String::new();
     write_value(&mut out, value, Some(0))?;
     out.push('\n');
     Ok(out)
 }
 
+/// As [`pretty`], if that is no more than `limit` bytes; `None` for a longer text, of which no more than that is ever held.
+pub fn pretty_within(value: &Tree<'_>, limit: usize) -> Result<Option<String>, NoJsonForm> {
+    let mut out = Within { text: String::new(), length: 0, limit };
+    write_value(&mut out, value, Some(0))?;
+    out.put("\n");
+    Ok(if out.length <= limit { Some(out.text) } else { None })
+}
+
 /// Bytes that [`pretty`] would write, without writing them.
-pub fn pretty_length(value: &Value) -> Result<usize, NoJsonForm> {
+pub fn pretty_length(value: &Tree<'_>) -> Result<usize, NoJsonForm> {
     let mut length = Length(1);
     write_value(&mut length, value, Some(0))?;
     Ok(length.0)
@@ -72,6 +80,35 @@ impl Sink for String {
         } else {
             self.push('\n');
             self.extend(std::iter::repeat_n("  ", level));
+        }
+    }
+}
+
+/// Writes up to a limit, and counts on beyond it.
+struct Within {
+    text: String,
+    length: usize,
+    limit: usize,
+}
+
+impl Within {
+    /// Whether there is room for this many bytes more, and for all before them.
+    fn admits(&mut self, bytes: usize) -> bool {
+        self.length = self.length.saturating_add(bytes);
+        self.length <= self.limit
+    }
+}
+
+impl Sink for Within {
+    fn put(&mut self, text: &str) {
+        if self.admits(text.len()) {
+            self.text.push_str(text);
+        }
+    }
+
+    fn indent(&mut self, level: usize) {
+        if self.admits(level.saturating_mul(2).saturating_add(1)) {
+            self.text.indent(level);
         }
     }
 }
@@ -143,15 +180,15 @@ fn escape(out: &mut impl Sink, character: char) {
     }
 }
 
-fn write_value(out: &mut impl Sink, value: &Value, level: Option<usize>) -> Result<(), NoJsonForm> {
+fn write_value(out: &mut impl Sink, value: &Tree<'_>, level: Option<usize>) -> Result<(), NoJsonForm> {
     match value {
-        Value::Null => out.put("null"),
-        Value::Bool(true) => out.put("true"),
-        Value::Bool(false) => out.put("false"),
-        Value::Number(value) => write_number(out, *value)?,
-        Value::String(text) => write_string(out, text),
-        Value::Array(items) if items.is_empty() => out.put("[]"),
-        Value::Array(items) => {
+        Tree::Null => out.put("null"),
+        Tree::Bool(true) => out.put("true"),
+        Tree::Bool(false) => out.put("false"),
+        Tree::Number(value) => write_number(out, *value)?,
+        Tree::String(text) => write_string(out, text),
+        Tree::Array(items) if items.is_empty() => out.put("[]"),
+        Tree::Array(items) => {
             let inner = level.map(|level| level + 1);
             out.put("[");
             for (at, item) in items.iter().enumerate() {
@@ -161,13 +198,13 @@ fn write_value(out: &mut impl Sink, value: &Value, level: Option<usize>) -> Resu
             close(out, level);
             out.put("]");
         }
-        Value::Object(object) => write_members(out, object, level)?,
-        Value::Unprintable => return Err(NoJsonForm),
+        Tree::Object(object) => write_members(out, object, level)?,
+        Tree::Unprintable => return Err(NoJsonForm),
     }
     Ok(())
 }
 
-fn write_members(out: &mut impl Sink, object: &Object, level: Option<usize>) -> Result<(), NoJsonForm> {
+fn write_members(out: &mut impl Sink, object: &Map<'_>, level: Option<usize>) -> Result<(), NoJsonForm> {
     if object.is_empty() {
         out.put("{}");
         return Ok(());
@@ -202,6 +239,7 @@ fn close(out: &mut impl Sink, level: Option<usize>) {
 mod tests {
     use super::*;
     use crate::foundation::json::read_javascript;
+    use crate::foundation::value::Value;
 
     #[test]
     fn numbers_print_as_ecmascript_prints_them() {
@@ -252,6 +290,11 @@ mod tests {
         assert_eq!(compact(&value).unwrap(), r#"{"a":[1,{"b":[]}],"c":{},"d":null}"#);
         assert_eq!(pretty_length(&value), Ok(pretty(&value).unwrap().len()));
         assert_eq!(pretty_length(&Value::Unprintable), Err(NoJsonForm));
+        let text = pretty(&value).unwrap();
+        assert_eq!(pretty_within(&value, text.len()), Ok(Some(text.clone())));
+        assert!((0..text.len()).all(|limit| pretty_within(&value, limit) == Ok(None)));
+        let unprintable = Value::Array(vec![value.clone(), Value::Unprintable]);
+        assert_eq!(pretty_within(&unprintable, 3), Err(NoJsonForm), "also beyond the limit");
         let nested = format!("{}\"\\u0001é\"{}", "[".repeat(60), "]".repeat(60));
         let nested = read_javascript(nested.as_bytes()).unwrap();
         assert_eq!(pretty_length(&nested), Ok(pretty(&nested).unwrap().len()));

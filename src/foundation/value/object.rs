@@ -1,45 +1,53 @@
-//! The ordered map of [`Value`]. Most maps of a document are small, and a document may hold hundreds of thousands of
+//! The ordered map of [`Tree`]. Most maps of a document are small, and a document may hold hundreds of thousands of
 //! them: those are a plain list that is searched from the front; a hash index is made only for a larger one, so that
 //! nothing is quadratic.
 
-use super::{Value, push};
+use super::{Tree, push};
 use indexmap::IndexMap;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// Members up to which a list is searched.
 const LISTED: usize = 24;
 
-/// An ordered map with text keys.
+/// A map that borrows from nothing.
+pub type Object = Map<'static>;
+
+/// An ordered map with text keys, which may be borrowed.
 #[derive(Clone, Debug)]
-pub struct Object(Members);
+pub struct Map<'a>(Members<'a>);
 
 #[derive(Clone, Debug)]
-enum Members {
-    Listed(Vec<(Box<str>, Value)>),
-    Indexed(Box<IndexMap<Box<str>, Value>>),
+enum Members<'a> {
+    Listed(Vec<(Cow<'a, str>, Tree<'a>)>),
+    Indexed(Box<IndexMap<Cow<'a, str>, Tree<'a>>>),
 }
 
-impl Object {
+impl<'a> Map<'a> {
     /// An empty map.
     pub const fn new() -> Self {
-        Object(Members::Listed(Vec::new()))
+        Map(Members::Listed(Vec::new()))
     }
 
     /// An empty map with room for some members, where their number is known.
     pub fn with_room_for(count: usize) -> Self {
-        Object(Members::Listed(Vec::with_capacity(count.min(LISTED))))
+        Map(Members::Listed(Vec::with_capacity(count.min(LISTED))))
     }
 
     /// Sets a member. An existing key keeps its place; the former value is returned.
-    pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Value>) -> Option<Value> {
-        let (key, value) = (key.into(), value.into());
+    pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Tree<'a>>) -> Option<Tree<'a>> {
+        self.put(Cow::Owned(key.into()), value.into())
+    }
+
+    /// As [`Map::insert`], with a key that may be borrowed.
+    pub fn put(&mut self, key: Cow<'a, str>, value: Tree<'a>) -> Option<Tree<'a>> {
         match &mut self.0 {
-            Members::Indexed(map) => map.insert(key.into_boxed_str(), value),
+            Members::Indexed(map) => map.insert(key, value),
             Members::Listed(list) => {
                 if let Some((_, former)) = list.iter_mut().find(|(known, _)| **known == *key) {
                     return Some(std::mem::replace(former, value));
                 }
-                push(list, (key.into_boxed_str(), value));
+                push(list, (key, value));
                 if list.len() > LISTED {
                     self.0 = Members::Indexed(Box::new(std::mem::take(list).into_iter().collect()));
                 }
@@ -48,8 +56,17 @@ impl Object {
         }
     }
 
+    /// The same members, with copies of what they borrow.
+    pub fn into_owned(self) -> Object {
+        let own = |(key, value): (Cow<'a, str>, Tree<'a>)| (Cow::Owned(key.into_owned()), value.into_owned());
+        Map(match self.0 {
+            Members::Listed(list) => Members::Listed(list.into_iter().map(own).collect()),
+            Members::Indexed(map) => Members::Indexed(Box::new(map.into_iter().map(own).collect())),
+        })
+    }
+
     /// Removes a member, keeping the order of the others.
-    pub fn remove(&mut self, key: &str) -> Option<Value> {
+    pub fn remove(&mut self, key: &str) -> Option<Tree<'a>> {
         match &mut self.0 {
             Members::Listed(list) => {
                 let at = list.iter().position(|(known, _)| **known == *key)?;
@@ -60,10 +77,18 @@ impl Object {
     }
 
     /// A member.
-    pub fn get(&self, key: &str) -> Option<&Value> {
+    pub fn get(&self, key: &str) -> Option<&Tree<'a>> {
         match &self.0 {
             Members::Listed(list) => list.iter().find(|(known, _)| **known == *key).map(|(_, value)| value),
             Members::Indexed(map) => map.get(key),
+        }
+    }
+
+    /// A member, to be changed.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Tree<'a>> {
+        match &mut self.0 {
+            Members::Listed(list) => list.iter_mut().find(|(known, _)| **known == *key).map(|(_, value)| value),
+            Members::Indexed(map) => map.get_mut(key),
         }
     }
 
@@ -86,7 +111,7 @@ impl Object {
     }
 
     /// Members in order.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Value)> + ExactSizeIterator {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Tree<'a>)> + ExactSizeIterator {
         let (list, map) = match &self.0 {
             Members::Listed(list) => (list.as_slice(), None),
             Members::Indexed(map) => (&[][..], Some(map)),
@@ -125,13 +150,13 @@ impl Object {
 }
 
 /// The members of a map of either kind; the other part is empty.
-struct Iter<'a> {
-    list: std::slice::Iter<'a, (Box<str>, Value)>,
-    map: Option<indexmap::map::Iter<'a, Box<str>, Value>>,
+struct Iter<'i, 'a> {
+    list: std::slice::Iter<'i, (Cow<'a, str>, Tree<'a>)>,
+    map: Option<indexmap::map::Iter<'i, Cow<'a, str>, Tree<'a>>>,
 }
 
-impl<'a> Iterator for Iter<'a> {
-    type Item = (&'a str, &'a Value);
+impl<'i, 'a> Iterator for Iter<'i, 'a> {
+    type Item = (&'i str, &'i Tree<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.map {
@@ -145,7 +170,7 @@ impl<'a> Iterator for Iter<'a> {
     }
 }
 
-impl DoubleEndedIterator for Iter<'_> {
+impl DoubleEndedIterator for Iter<'_, '_> {
     fn next_back(&mut self) -> Option<Self::Item> {
         match &mut self.map {
             None => self.list.next_back().map(|(key, value)| (&**key, value)),
@@ -154,7 +179,7 @@ impl DoubleEndedIterator for Iter<'_> {
     }
 }
 
-impl ExactSizeIterator for Iter<'_> {}
+impl ExactSizeIterator for Iter<'_, '_> {}
 
 /// Canonical array indexes (0 to 4294967294, no leading zero) before everything else.
 fn javascript_order(left: &str, right: &str) -> Ordering {
@@ -167,26 +192,30 @@ fn javascript_order(left: &str, right: &str) -> Ordering {
 }
 
 fn array_index(key: &str) -> Option<u32> {
+    // Hardly any key begins with a digit, and that is seen sooner.
+    if !key.starts_with(|first: char| first.is_ascii_digit()) {
+        return None;
+    }
     let index = key.parse::<u32>().ok().filter(|index| *index != u32::MAX)?;
     (key.bytes().all(|byte| byte.is_ascii_digit()) && (key == "0" || !key.starts_with('0'))).then_some(index)
 }
 
-impl Default for Object {
+impl Default for Map<'_> {
     fn default() -> Self {
         Self::new()
     }
 }
 
 /// The same members, in any order.
-impl PartialEq for Object {
+impl PartialEq for Map<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().all(|(key, value)| other.get(key) == Some(value))
     }
 }
 
-impl FromIterator<(String, Value)> for Object {
-    fn from_iter<T: IntoIterator<Item = (String, Value)>>(pairs: T) -> Self {
-        let mut object = Object::new();
+impl<'a> FromIterator<(String, Tree<'a>)> for Map<'a> {
+    fn from_iter<T: IntoIterator<Item = (String, Tree<'a>)>>(pairs: T) -> Self {
+        let mut object = Map::new();
         for (key, value) in pairs {
             object.insert(key, value);
         }
@@ -194,10 +223,10 @@ impl FromIterator<(String, Value)> for Object {
     }
 }
 
-impl IntoIterator for Object {
-    type Item = (String, Value);
-    type IntoIter = IntoIter;
-    fn into_iter(self) -> IntoIter {
+impl<'a> IntoIterator for Map<'a> {
+    type Item = (String, Tree<'a>);
+    type IntoIter = IntoIter<'a>;
+    fn into_iter(self) -> IntoIter<'a> {
         match self.0 {
             Members::Listed(list) => IntoIter { list: list.into_iter(), map: None },
             Members::Indexed(map) => IntoIter { list: Vec::new().into_iter(), map: Some(map.into_iter()) },
@@ -206,26 +235,27 @@ impl IntoIterator for Object {
 }
 
 /// The members of a map, given away in order.
-pub struct IntoIter {
-    list: std::vec::IntoIter<(Box<str>, Value)>,
-    map: Option<indexmap::map::IntoIter<Box<str>, Value>>,
+pub struct IntoIter<'a> {
+    list: std::vec::IntoIter<(Cow<'a, str>, Tree<'a>)>,
+    map: Option<indexmap::map::IntoIter<Cow<'a, str>, Tree<'a>>>,
 }
 
-impl Iterator for IntoIter {
-    type Item = (String, Value);
+impl<'a> Iterator for IntoIter<'a> {
+    type Item = (String, Tree<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = match &mut self.map {
             None => self.list.next(),
             Some(map) => map.next(),
         };
-        next.map(|(key, value)| (key.into_string(), value))
+        next.map(|(key, value)| (key.into_owned(), value))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::foundation::value::Value;
 
     #[test]
     fn integer_keys_come_first_in_ascending_order_and_only_canonical_ones() {

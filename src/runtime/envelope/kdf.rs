@@ -3,7 +3,7 @@
 
 use super::{Closed, KEY, SALT, Unopened, decoded, demand, text};
 use crate::foundation::limits;
-use crate::foundation::value::Value;
+use crate::foundation::value::Tree;
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use zeroize::Zeroizing;
 
@@ -28,7 +28,7 @@ enum Cost {
 
 impl Kdf {
     /// The derivation that an envelope of a readable profile names. Fails where the cost is out of bounds.
-    pub(super) fn of(envelope: &Value) -> Result<Self, Unopened> {
+    pub(super) fn of(envelope: &Tree<'_>) -> Result<Self, Unopened> {
         let (cost, parameters) = match text(envelope, "profile")? {
             ARGON2ID => {
                 demand(envelope, &[("kdf", "Argon2id")])?;
@@ -62,7 +62,7 @@ impl Kdf {
     }
 }
 
-fn argon2id_cost(parameters: &Value) -> Result<Params, Unopened> {
+fn argon2id_cost(parameters: &Tree<'_>) -> Result<Params, Unopened> {
     let (memory, passes, lanes) = ARGON2ID_DEFAULT;
     let memory = bounded(parameters, "memory_kib", memory, limits::KDF_MEMORY_KIB)?;
     let passes = bounded(parameters, "iterations", passes, limits::KDF_PASSES)?;
@@ -75,7 +75,7 @@ fn argon2id_cost(parameters: &Value) -> Result<Params, Unopened> {
 }
 
 /// A whole number from 1 to `limit`; the default where there is no such member.
-fn bounded(parameters: &Value, key: &str, default: u32, limit: u32) -> Result<u32, Unopened> {
+fn bounded(parameters: &Tree<'_>, key: &str, default: u32, limit: u32) -> Result<u32, Unopened> {
     let Some(member) = parameters.get(key) else { return Ok(default) };
     let number = member.as_number().ok_or(Closed)?;
     match number {
@@ -89,6 +89,7 @@ fn bounded(parameters: &Value, key: &str, default: u32, limit: u32) -> Result<u3
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::foundation::value::Value;
 
     fn cost(members: &[(&str, f64)]) -> Result<(u32, u32, u32), Closed> {
         let mut parameters = crate::foundation::value::Object::new();

@@ -1,7 +1,7 @@
 //! How a schema is arranged for evaluation: one place for each keyword, references followed, nothing to be read or looked up
 //! by name at run time. `tables.rs` holds the schemas of `policy/schemas/` in this form.
 
-use crate::foundation::value::Value;
+use crate::foundation::value::Tree;
 
 /// What is said of one value.
 pub(super) enum Schema {
@@ -126,15 +126,15 @@ impl Type {
     }
 
     /// Whether a value is of this type.
-    pub(super) fn holds(self, value: &Value) -> bool {
+    pub(super) fn holds(self, value: &Tree<'_>) -> bool {
         match (value, self) {
-            (Value::Null, Type::Null)
-            | (Value::Bool(_), Type::Boolean)
-            | (Value::String(_), Type::String)
-            | (Value::Array(_), Type::Array)
-            | (Value::Object(_), Type::Object) => true,
-            (Value::Number(number), Type::Number) => number.is_finite(),
-            (Value::Number(number), Type::Integer) => number.is_finite() && number.fract() == 0.0,
+            (Tree::Null, Type::Null)
+            | (Tree::Bool(_), Type::Boolean)
+            | (Tree::String(_), Type::String)
+            | (Tree::Array(_), Type::Array)
+            | (Tree::Object(_), Type::Object) => true,
+            (Tree::Number(number), Type::Number) => number.is_finite(),
+            (Tree::Number(number), Type::Integer) => number.is_finite() && number.fract() == 0.0,
             _ => false,
         }
     }
@@ -142,7 +142,7 @@ impl Type {
 
 impl Literal {
     /// Whether a value is this one.
-    pub(super) fn is(&self, value: &Value) -> bool {
+    pub(super) fn is(&self, value: &Tree<'_>) -> bool {
         match self {
             Literal::Text(text) => value.as_str() == Some(text),
             Literal::Bool(flag) => value.as_bool() == Some(*flag),

@@ -4,7 +4,7 @@
 use super::arranged::{AnyType, Bounds, Keywords, Lists, Maps, Schema, Texts, Type};
 use super::{At, Errors, format, pattern};
 use crate::foundation::json::canonical::canonical;
-use crate::foundation::value::{Object, Value};
+use crate::foundation::value::{Map, Tree};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 const GROUPS: [Type; 4] = [Type::Number, Type::String, Type::Array, Type::Object];
 
 /// Judges a value; notes every error and says whether there was none.
-pub(super) fn check(schema: &Schema, value: &Value, at: At<'_>, errors: &mut Errors) -> bool {
+pub(super) fn check(schema: &Schema, value: &Tree<'_>, at: At<'_>, errors: &mut Errors) -> bool {
     match schema {
         Schema::Nothing => errors.add(at, "boolean schema is false"),
         Schema::Keywords(keywords) => check_keywords(keywords, value, at, errors),
@@ -20,11 +20,11 @@ pub(super) fn check(schema: &Schema, value: &Value, at: At<'_>, errors: &mut Err
 }
 
 /// Whether a value has no error.
-fn accepts(schema: &Schema, value: &Value, at: At<'_>) -> bool {
+fn accepts(schema: &Schema, value: &Tree<'_>, at: At<'_>) -> bool {
     check(schema, value, at, &mut Errors::silent())
 }
 
-fn check_keywords(keywords: &Keywords, value: &Value, at: At<'_>, errors: &mut Errors) -> bool {
+fn check_keywords(keywords: &Keywords, value: &Tree<'_>, at: At<'_>, errors: &mut Errors) -> bool {
     let wrong = keywords.of_type.filter(|of_type| !of_type.holds(value));
     let reporter = wrong.filter(|wrong| keywords.judges(*wrong));
     let mut valid = true;
@@ -47,17 +47,17 @@ fn check_keywords(keywords: &Keywords, value: &Value, at: At<'_>, errors: &mut E
     valid
 }
 
-fn check_group(keywords: &Keywords, value: &Value, at: At<'_>, errors: &mut Errors) -> bool {
+fn check_group(keywords: &Keywords, value: &Tree<'_>, at: At<'_>, errors: &mut Errors) -> bool {
     match value {
-        Value::Number(number) => check_number(keywords.minimum, *number, at, errors),
-        Value::String(text) => keywords.text.is_none_or(|keywords| check_text(keywords, text, at, errors)),
-        Value::Array(items) => keywords.list.is_none_or(|keywords| check_list(keywords, items, at, errors)),
-        Value::Object(map) => keywords.map.is_none_or(|keywords| check_map(keywords, map, at, errors)),
+        Tree::Number(number) => check_number(keywords.minimum, *number, at, errors),
+        Tree::String(text) => keywords.text.is_none_or(|keywords| check_text(keywords, text, at, errors)),
+        Tree::Array(items) => keywords.list.is_none_or(|keywords| check_list(keywords, items, at, errors)),
+        Tree::Object(map) => keywords.map.is_none_or(|keywords| check_map(keywords, map, at, errors)),
         _ => true,
     }
 }
 
-fn check_any_type(keyword: &AnyType, value: &Value, at: At<'_>, errors: &mut Errors) -> bool {
+fn check_any_type(keyword: &AnyType, value: &Tree<'_>, at: At<'_>, errors: &mut Errors) -> bool {
     match keyword {
         AnyType::Reference(schema) => check(schema, value, at, errors),
         AnyType::Const(constant) => constant.is(value) || errors.add(at, "must be equal to constant"),
@@ -77,7 +77,7 @@ fn check_any_type(keyword: &AnyType, value: &Value, at: At<'_>, errors: &mut Err
 }
 
 /// What most values pass is asked in silence first; only for one that fails are the errors worded.
-fn check_any_of(branches: &[Schema], value: &Value, at: At<'_>, errors: &mut Errors) -> bool {
+fn check_any_of(branches: &[Schema], value: &Tree<'_>, at: At<'_>, errors: &mut Errors) -> bool {
     if branches.iter().any(|branch| accepts(branch, value, at)) {
         return true;
     }
@@ -89,7 +89,7 @@ fn check_any_of(branches: &[Schema], value: &Value, at: At<'_>, errors: &mut Err
     errors.add(at, "must match a schema in anyOf")
 }
 
-fn check_one_of(branches: &[Schema], value: &Value, at: At<'_>, errors: &mut Errors) -> bool {
+fn check_one_of(branches: &[Schema], value: &Tree<'_>, at: At<'_>, errors: &mut Errors) -> bool {
     let accepting = branches.iter().filter(|branch| accepts(branch, value, at)).take(2).count();
     if accepting == 1 {
         return true;
@@ -141,7 +141,7 @@ fn check_text(keywords: &Texts, text: &str, at: At<'_>, errors: &mut Errors) -> 
     valid
 }
 
-fn check_list(keywords: &Lists, items: &[Value], at: At<'_>, errors: &mut Errors) -> bool {
+fn check_list(keywords: &Lists, items: &[Tree<'_>], at: At<'_>, errors: &mut Errors) -> bool {
     let mut valid = check_size(&keywords.length, "items", items.len(), at, errors);
     let prefix = &keywords.prefix;
     for (index, (part, item)) in prefix.iter().zip(items).enumerate() {
@@ -162,7 +162,7 @@ fn check_list(keywords: &Lists, items: &[Value], at: At<'_>, errors: &mut Errors
     valid & (!keywords.unique || check_unique(items, at, errors))
 }
 
-fn check_contains(part: &Schema, items: &[Value], at: At<'_>, errors: &mut Errors) -> bool {
+fn check_contains(part: &Schema, items: &[Tree<'_>], at: At<'_>, errors: &mut Errors) -> bool {
     if items.iter().enumerate().any(|(index, item)| accepts(part, item, at.item(index))) {
         return true;
     }
@@ -175,12 +175,12 @@ fn check_contains(part: &Schema, items: &[Value], at: At<'_>, errors: &mut Error
 }
 
 /// Names the last item that equals an earlier one, and the nearest such.
-fn check_unique(items: &[Value], at: At<'_>, errors: &mut Errors) -> bool {
+fn check_unique(items: &[Tree<'_>], at: At<'_>, errors: &mut Errors) -> bool {
     let mut seen = HashMap::with_capacity(items.len());
     let mut pair = None;
     for (index, item) in items.iter().enumerate() {
         let text = match item {
-            Value::String(text) => Some((true, Cow::Borrowed(text.as_str()))),
+            Tree::String(text) => Some((true, Cow::Borrowed(&**text))),
             other => canonical(other).ok().map(|text| (false, Cow::Owned(text))),
         };
         if let Some(earlier) = text.and_then(|text| seen.insert(text, index)) {
@@ -191,7 +191,7 @@ fn check_unique(items: &[Value], at: At<'_>, errors: &mut Errors) -> bool {
     errors.add(at, format_args!("must NOT have duplicate items (items ## {lower} and {higher} are identical)"))
 }
 
-fn check_map(keywords: &Maps, map: &Object, at: At<'_>, errors: &mut Errors) -> bool {
+fn check_map(keywords: &Maps, map: &Map<'_>, at: At<'_>, errors: &mut Errors) -> bool {
     let mut valid = check_size(&keywords.size, "properties", map.len(), at, errors);
     for name in keywords.required {
         valid &= map.contains_key(name) || errors.add(at, format_args!("must have required property '{name}'"));

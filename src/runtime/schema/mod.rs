@@ -15,7 +15,7 @@ pub(super) use pattern::is_strict_version;
 use super::fault::RuntimeFault;
 use crate::foundation::limits;
 use crate::foundation::switches::Switches;
-use crate::foundation::value::Value;
+use crate::foundation::value::Tree;
 use arranged::Schema;
 use std::fmt;
 
@@ -72,7 +72,7 @@ impl Shape {
 
     /// All errors of a value, in order; empty for a valid one. A value with more than [`limits::PROBLEMS`] errors is
     /// refused without a code.
-    pub(super) fn errors(self, value: &Value) -> Result<Vec<SchemaError>, RuntimeFault> {
+    pub(super) fn errors(self, value: &Tree<'_>) -> Result<Vec<SchemaError>, RuntimeFault> {
         let mut errors = Errors::default();
         keywords::check(self.schema(), value, At { parent: None, step: Step::Start }, &mut errors);
         if errors.found > limits::PROBLEMS { Err(RuntimeFault::UNNAMED) } else { Ok(errors.kept) }
@@ -154,6 +154,7 @@ pub(super) fn escape(key: &str) -> String {
 mod tests {
     use super::arranged::{AnyType, Keywords};
     use super::*;
+    use crate::foundation::value::Value;
 
     const ALL: [Shape; 8] = [
         Shape::Manifest,

@@ -6,7 +6,7 @@ use crate::foundation::json::write;
 use crate::foundation::limits;
 use crate::foundation::value::{Object, Value};
 use crate::runtime::asset::Asset;
-use crate::runtime::container::{CHECKSUMS, MANIFEST, MIMETYPE, PAYLOAD};
+use crate::runtime::container::{CHECKSUMS, Container, MANIFEST, MIMETYPE, PAYLOAD};
 use crate::runtime::decision::{NEEDS_PASSWORD, decide};
 use crate::runtime::envelope::{Argon2id, Fresh, PROFILE, close};
 use crate::runtime::manifest::declares_encryption;
@@ -61,7 +61,8 @@ const PAYLOAD_BYTES: usize = limits::ENTRY_TEXT_UNITS / 4 * 3;
 
 /// The protected form of a packaged asset. Deterministic for the same bytes, password, cost and random part.
 pub fn protect(asset: &[u8], password: &[u8], fresh: &Fresh, cost: Argon2id) -> Result<Vec<u8>, ProtectFault> {
-    let asset = Asset::read_for_load(asset).map_err(|_| ProtectFault::NotLoadable)?;
+    let container = Container::read(asset).map_err(|_| ProtectFault::NotLoadable)?;
+    let asset = Asset::read_for_load(&container).map_err(|_| ProtectFault::NotLoadable)?;
     demand_loadable(&asset)?;
     if password.is_empty() {
         return Err(ProtectFault::NoPassword);
