@@ -79,12 +79,12 @@ pub struct AssetReference {
 
 /// Where the snapshot of an asset lies, below `.kdna`.
 pub fn snapshot_path(digest: &Digest) -> String {
-    format!("assets/{}", snapshot_name(digest))
+    ["assets/sha256-", &digest.hex(), ".kdna"].concat()
 }
 
 /// The name of the snapshot of an asset, in `.kdna/assets`.
 pub fn snapshot_name(digest: &Digest) -> String {
-    format!("sha256-{}.kdna", digest.hex())
+    ["sha256-", &digest.hex(), ".kdna"].concat()
 }
 
 /// For which tasks an attachment was approved.

@@ -213,8 +213,8 @@ fn half(bits: u16) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::foundation::value::Value;
     use crate::foundation::json::write::compact;
+    use crate::foundation::value::Value;
 
     fn hex(text: &str) -> Vec<u8> {
         let digit = |byte: &u8| u8::try_from(char::from(*byte).to_digit(16).unwrap()).unwrap();

@@ -116,7 +116,8 @@ impl<'a> Container<'a> {
         let end = EndRecord::find(bytes)?;
         demand(u64::try_from(bytes.len()).is_ok_and(|size| size <= limits::CONTAINER_BYTES))?;
         demand(end.count <= limits::CONTAINER_ENTRIES)?;
-        let mut container = Container { bytes, entries: Vec::with_capacity(end.count), switches, opened: OnceCell::new() };
+        let mut container =
+            Container { bytes, entries: Vec::with_capacity(end.count), switches, opened: OnceCell::new() };
         let mut records = Vec::with_capacity(end.count.saturating_add(2));
         let (mut at, mut total) = (end.directory, 0);
         for _ in 0..end.count {

@@ -54,7 +54,11 @@ impl From<Closed> for Unopened {
 }
 
 /// The decrypted payload bytes of an envelope that the password opens. `KDNA_DECRYPT_FAILED` for every failure.
-pub(super) fn open(manifest: &Tree<'_>, envelope: &Tree<'_>, password: &[u8]) -> Result<Zeroizing<Vec<u8>>, RuntimeFault> {
+pub(super) fn open(
+    manifest: &Tree<'_>,
+    envelope: &Tree<'_>,
+    password: &[u8],
+) -> Result<Zeroizing<Vec<u8>>, RuntimeFault> {
     try_open(manifest, envelope, password).map_err(|unopened| match unopened {
         Unopened::Closed => RuntimeFault::coded(code::DECRYPT_FAILED),
         Unopened::TooCostly => RuntimeFault::TOO_COSTLY,
@@ -145,8 +149,8 @@ fn decoded(text: &str, limit: usize) -> Result<Vec<u8>, Closed> {
 #[allow(clippy::print_stdout, clippy::string_slice, reason = "a skipped test says so; hexadecimal is ASCII")]
 mod tests {
     use super::*;
-    use crate::foundation::value::Value;
     use crate::foundation::json::read_javascript;
+    use crate::foundation::value::Value;
 
     fn hex(text: &str) -> Vec<u8> {
         (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()

@@ -38,8 +38,8 @@ pub(super) fn text_or<'a>(value: Option<&Tree<'_>>, word: &'a str) -> std::borro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::foundation::value::Value;
     use crate::foundation::json::read_javascript;
+    use crate::foundation::value::Value;
 
     #[test]
     fn texts_are_those_of_javascript() {

@@ -34,6 +34,15 @@ impl<'a> Map<'a> {
         Map(Members::Listed(Vec::with_capacity(count.min(LISTED))))
     }
 
+    /// A map of members whose keys are different.
+    pub(crate) fn of_different(members: Vec<(Cow<'a, str>, Tree<'a>)>) -> Self {
+        Map(if members.len() > LISTED {
+            Members::Indexed(Box::new(members.into_iter().collect()))
+        } else {
+            Members::Listed(members)
+        })
+    }
+
     /// Sets a member. An existing key keeps its place; the former value is returned.
     pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Tree<'a>>) -> Option<Tree<'a>> {
         self.put(Cow::Owned(key.into()), value.into())
@@ -44,7 +53,7 @@ impl<'a> Map<'a> {
         match &mut self.0 {
             Members::Indexed(map) => map.insert(key, value),
             Members::Listed(list) => {
-                if let Some((_, former)) = list.iter_mut().find(|(known, _)| **known == *key) {
+                if let Some((_, former)) = list.iter_mut().find(|(known, _)| is_same(known, &key)) {
                     return Some(std::mem::replace(former, value));
                 }
                 push(list, (key, value));
@@ -69,7 +78,7 @@ impl<'a> Map<'a> {
     pub fn remove(&mut self, key: &str) -> Option<Tree<'a>> {
         match &mut self.0 {
             Members::Listed(list) => {
-                let at = list.iter().position(|(known, _)| **known == *key)?;
+                let at = list.iter().position(|(known, _)| is_same(known, key))?;
                 Some(list.remove(at).1)
             }
             Members::Indexed(map) => map.shift_remove(key),
@@ -79,7 +88,7 @@ impl<'a> Map<'a> {
     /// A member.
     pub fn get(&self, key: &str) -> Option<&Tree<'a>> {
         match &self.0 {
-            Members::Listed(list) => list.iter().find(|(known, _)| **known == *key).map(|(_, value)| value),
+            Members::Listed(list) => list.iter().find(|(known, _)| is_same(known, key)).map(|(_, value)| value),
             Members::Indexed(map) => map.get(key),
         }
     }
@@ -87,7 +96,7 @@ impl<'a> Map<'a> {
     /// A member, to be changed.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Tree<'a>> {
         match &mut self.0 {
-            Members::Listed(list) => list.iter_mut().find(|(known, _)| **known == *key).map(|(_, value)| value),
+            Members::Listed(list) => list.iter_mut().find(|(known, _)| is_same(known, key)).map(|(_, value)| value),
             Members::Indexed(map) => map.get_mut(key),
         }
     }
@@ -147,6 +156,12 @@ impl<'a> Map<'a> {
             }
         }
     }
+}
+
+/// Whether two keys are the same. Keys of the same length mostly differ at their ends, which is seen at once.
+#[inline]
+pub(crate) fn is_same(left: &str, right: &str) -> bool {
+    left.len() == right.len() && left.as_bytes().last() == right.as_bytes().last() && left == right
 }
 
 /// The members of a map of either kind; the other part is empty.

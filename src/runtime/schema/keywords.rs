@@ -4,7 +4,7 @@
 use super::arranged::{AnyType, Bounds, Keywords, Lists, Maps, Schema, Texts, Type};
 use super::{At, Errors, format, pattern};
 use crate::foundation::json::canonical::canonical;
-use crate::foundation::value::{Map, Tree};
+use crate::foundation::value::{Map, Tree, is_same};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -197,7 +197,7 @@ fn check_map(keywords: &Maps, map: &Map<'_>, at: At<'_>, errors: &mut Errors) ->
         valid &= map.contains_key(name) || errors.add(at, format_args!("must have required property '{name}'"));
     }
     if let Some(rest) = &keywords.rest {
-        let is_named = |key: &str| keywords.properties.iter().any(|(name, _)| *name == key);
+        let is_named = |key: &str| keywords.properties.iter().any(|(name, _)| is_same(name, key));
         for (key, member) in map.iter().filter(|(key, _)| !is_named(key)) {
             valid &= match rest {
                 Schema::Nothing => errors.add(at, "must NOT have additional properties"),
