@@ -100,7 +100,7 @@ pub(super) fn crc32(bytes: &[u8]) -> u32 {
     let (chunks, rest) = bytes.as_chunks::<STEP>();
     let crc = chunks.iter().fold(u32::MAX, |crc, chunk| {
         let mixed = (u128::from_le_bytes(*chunk) ^ u128::from(crc)).to_le_bytes();
-        mixed.iter().zip(TABLES.iter().rev()).fold(0, |crc, (byte, table)| crc ^ table[usize::from(*byte)])
+        mixed.iter().rev().zip(&TABLES).fold(0, |crc, (byte, table)| crc ^ table[usize::from(*byte)])
     });
     !rest.iter().fold(crc, |crc, byte| {
         let [low, ..] = (crc ^ u32::from(*byte)).to_le_bytes();
