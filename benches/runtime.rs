@@ -118,11 +118,12 @@ fn times(name: &str, bytes: usize) {
     for profile in [LoadProfile::Index, LoadProfile::Compact, LoadProfile::Full] {
         let now = Timestamp::from_milliseconds(0);
         let kind = InputKind::PackagedBytes;
-        let input =
-            LoadInput { profile, password: None, entitlement_status: None, loaded_at: now, input_kind: kind };
+        let input = LoadInput { profile, password: None, entitlement_status: None, loaded_at: now, input_kind: kind };
         let load = || {
             let container = Container::read(&asset).expect("a container");
-            drop(black_box(Asset::read_for_load(&container).and_then(|asset| asset.load_text(&input)).expect("a Capsule")));
+            drop(black_box(
+                Asset::read_for_load(&container).and_then(|asset| asset.load_text(&input)).expect("a Capsule"),
+            ));
         };
         let capsule = runtime::load(&asset, profile, None, None, now, kind).expect("a Capsule");
         row(&format!("load {}", profile.as_str()), mean(load), floor(&capsule, &asset));

@@ -15,10 +15,10 @@ use kdna_broker::foundation::json::read_javascript;
 use kdna_broker::foundation::json::write::{compact, pretty};
 use kdna_broker::foundation::switches::Switches;
 use kdna_broker::foundation::time::Timestamp;
-use kdna_broker::foundation::value::Value;
+use kdna_broker::foundation::value::{Tree, Value};
 use kdna_broker::runtime::writer::payload_cbor;
 use kdna_broker::runtime::{
-    Asset, EntitlementStatus, InputKind, LoadInput, LoadProfile, PlanInput, RuntimeFault, recognise,
+    Asset, Container, EntitlementStatus, InputKind, LoadInput, LoadProfile, PlanInput, RuntimeFault, recognise,
 };
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ const INSTANT: &str = "2026-07-15T00:00:00.000Z";
 fn plan(bytes: &[u8], switches: Switches, path: Option<&str>, status: Option<&str>) -> Result<Value, RuntimeFault> {
     let entitlement_status = status.and_then(EntitlementStatus::parse);
     let input = PlanInput { source_path: path, entitlement_status, ..PlanInput::default() };
-    Asset::read_for_load_with(bytes, switches)?.plan(&input)
+    Asset::read_for_load(&Container::read_with(bytes, switches)?)?.plan(&input)
 }
 
 fn load(bytes: &[u8], switches: Switches, profile: LoadProfile) -> Result<Value, RuntimeFault> {
@@ -48,7 +48,8 @@ fn load_with(
     let loaded_at = Timestamp::parse(INSTANT).unwrap();
     let input_kind = InputKind::PackagedFile;
     let input = LoadInput { profile, password, entitlement_status: None, loaded_at, input_kind };
-    Asset::read_for_load_with(bytes, switches)?.load(&input)
+    let container = Container::read_with(bytes, switches)?;
+    Asset::read_for_load(&container)?.load(&input).map(Tree::into_owned)
 }
 
 fn shared() -> Option<PathBuf> {
@@ -82,7 +83,8 @@ fn compare(path: &Path) -> usize {
         };
         let recorded = case["stdout"].as_str().unwrap().replace("@LOADED_AT@", INSTANT);
         let where_it_is = format!("{} {line}", path.display());
-        let remote = Asset::read_with(&bytes, BOTH).is_ok_and(|asset| asset.is_remote());
+        let remote = Container::read_with(&bytes, BOTH)
+            .is_ok_and(|container| Asset::read(&container).is_ok_and(|asset| asset.is_remote()));
         // The command refuses a remote asset before it is loaded, and no password opens what is not closed.
         let deviates = remote || path.ends_with("doc-password-entitlement-plaintext.json");
         if deviates && line.starts_with("load") {
@@ -133,7 +135,8 @@ fn authorization_plans_of_the_later_contract_equal_the_published_ones() {
             entitlement_status: status.and_then(EntitlementStatus::parse),
             source_path: Some(&path),
         };
-        let document = Asset::read_for_load_with(&bytes, BOTH).unwrap().plan(&input).unwrap();
+        let document =
+            Asset::read_for_load(&Container::read_with(&bytes, BOTH).unwrap()).unwrap().plan(&input).unwrap();
         let golden = Path::new(case["golden"].as_str().unwrap()).file_name().unwrap();
         let golden = std::fs::read_to_string(folder.join("goldens-core-0.22").join(golden)).unwrap();
         assert_eq!(pretty(&document).unwrap(), golden, "{fixture}");
@@ -216,7 +219,7 @@ fn without_the_switch_a_signed_asset_is_refused_and_nothing_says_signature() {
     let signed = plain.signed(7).bytes();
     for switches in [Switches::NONE, MINIMAL] {
         assert_eq!(plan(&signed, switches, None, None).unwrap_err().code(), None, "{switches:?}");
-        assert!(Asset::read_with(&signed, switches).is_err());
+        assert!(Container::read_with(&signed, switches).is_err());
         let document = pretty(&plan(&plain.bytes(), switches, None, None).unwrap()).unwrap();
         assert!(!document.contains("signature"), "{document}");
     }
@@ -240,7 +243,8 @@ fn a_signature_is_verified_and_shown_with_the_fingerprint_of_its_key() {
     assert_eq!(capsule["signature"]["content_digest"], plain.content_digest(), "the entry does not sign itself");
     assert_eq!(capsule["trace"]["signature_state"], "verified");
     let signed_bytes = signed.bytes();
-    let asset = Asset::read_with(&signed_bytes, SIGNATURES).unwrap();
+    let container = Container::read_with(&signed_bytes, SIGNATURES).unwrap();
+    let asset = Asset::read(&container).unwrap();
     let (validation, exit) = asset.validate(None).unwrap();
     let validation = shown(&validation);
     assert_eq!((exit, &validation["signature_valid"]), (0, &true.into()));

@@ -128,17 +128,12 @@ impl<'a, S: Observe> Verifier<'a, S> {
 
     /// Reads the snapshot's bytes; `None` only for a reference that no record admits.
     fn read(&self, asset: &AssetReference, bytes: &mut Vec<u8>) -> Option<Result<Facts, Fault>> {
-        Some(match self.assets() {
-            Some(assets) => {
-                let name = RelativePath::parse(&snapshot_name(&asset.digest))?;
-                read_beneath_into(self.system, assets, &name, limits::SNAPSHOT_BYTES, bytes)
-            }
+        let (directory, path) = match self.assets() {
+            Some(assets) => (assets, RelativePath::parse(&snapshot_name(&asset.digest))?),
             // The way is named to the system anew, so that the fault is that of the snapshot.
-            None => {
-                let path = self.workspace.join(&snapshot::place(asset)?);
-                read_beneath_into(self.system, self.directory, &path, limits::SNAPSHOT_BYTES, bytes)
-            }
-        })
+            None => (self.directory, self.workspace.join(&snapshot::place(asset)?)),
+        };
+        Some(read_beneath_into(self.system, directory, &path, limits::SNAPSHOT_BYTES, bytes))
     }
 
     fn assets(&self) -> Option<&S::Directory> {

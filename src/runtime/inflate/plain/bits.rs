@@ -22,7 +22,8 @@ impl<'a> Bits<'a> {
         if let Some(next) = rest.first_chunk::<8>() {
             self.held |= u64::from_le_bytes(*next) << self.count;
             self.at += usize::try_from((63 - self.count) >> 3).unwrap_or_default();
-            self.count |= 56;
+            // To the most that whole bytes give: 56 to 63.
+            self.count |= 0b11_1000;
         } else {
             for byte in rest {
                 if self.count > 55 {
