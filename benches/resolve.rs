@@ -1,6 +1,11 @@
-//! What deciding one task costs: 64 distinct attachments beside one and beside the hashing of their snapshots, and the
-//! worst tasks and records that the limits admit beside a typical one. Prints milliseconds; judges nothing: a noisy
-//! machine must not fail a build. `tests/resolver_effort.rs` holds the work to a bound.
+//! What deciding one task costs: 64 distinct attachments beside one and the hashing of their snapshots, and the worst tasks
+//! and records that the limits admit beside a typical one.
+//!
+//! The snapshots are 64 of the smallest kind (2 KB: next to nothing to hash, so what is paid for each attachment shows
+//! most) and 64 of 200 KB, all of different digests. Of every row the median of the wall time and of the processor time is
+//! printed, of a command that of all its processes. The promise is the row `ratio`: 64 attachments over the sum of one
+//! attachment and the hashing. Prints milliseconds; judges nothing: a noisy machine must not fail a build.
+//! `tests/resolver_effort.rs` holds the work to a bound.
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
@@ -10,40 +15,78 @@
     reason = "a measurement that cannot be arranged must stop, and says why"
 )]
 
+#[path = "../tests/support/content.rs"]
+mod content;
 #[path = "../tests/support/mod.rs"]
 mod support;
 mod timing;
 
+use content::Numbers;
 use kdna_broker::foundation::digest::Digest;
 use kdna_broker::foundation::limits;
 use kdna_broker::foundation::path::{AbsolutePath, RelativePath};
 use kdna_broker::foundation::record::Record;
 use kdna_broker::runtime::resolver::{Inspector, NotAnAsset, ResolveRequest, TaskSource, effort, resolve};
+use kdna_broker::runtime::writer::{Parts, Payload, pack};
 use kdna_broker::runtime::{Standing, standing};
 use kdna_broker::system::Observe;
 use kdna_broker::system::os::OsSystem;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
+use std::collections::BTreeSet;
 use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use support::command::{Program, Scratch, run};
 use support::package;
 use timing::{at, times};
 
 const TASK: &str = "review the pull request";
-const TIMES: usize = 30;
+const COUNT: usize = 64;
 
 fn main() {
-    println!("{:58} {:>9} {:>9}", "", "p50 ms", "max ms");
-    attachments();
+    println!("{:58} {:>9} {:>9}", "milliseconds, median", "wall", "processor");
+    attachments("2 KB", &(0..COUNT).map(variant).collect::<Vec<_>>(), 101);
+    attachments("200 KB, a picture in each", &(0..COUNT).map(illustrated).collect::<Vec<_>>(), 21);
+    attachments("200 KB, all of it judgment", &(0..COUNT).map(wordy).collect::<Vec<_>>(), 5);
     tasks();
 }
 
-fn row(name: &str, count: usize, work: impl FnMut()) {
-    let taken = times(count, work);
-    println!("{name:58} {:9.3} {:9.3}", at(&taken, 50), at(&taken, 100));
+/// The medians of some runs, in milliseconds.
+#[derive(Clone, Copy)]
+struct Cost {
+    wall: f64,
+    processor: f64,
 }
 
-/// The fixture with other times in its directory: another digest, the same content.
+impl Cost {
+    /// Of work in this process or, with `RUSAGE_CHILDREN`, in programs that it starts and waits for.
+    fn of(who: UsageWho, count: usize, mut work: impl FnMut()) -> Self {
+        let mut processor = Vec::with_capacity(count);
+        let wall = times(count, || {
+            let before = processor_time(who);
+            work();
+            processor.push(processor_time(who).saturating_sub(before));
+        });
+        processor.sort();
+        Self { wall: at(&wall, 50), processor: at(&processor, 50) }
+    }
+
+    fn print(self, name: &str) {
+        println!("{name:58} {:9.3} {:9.3}", self.wall, self.processor);
+    }
+}
+
+/// The time that a command's processes took: exact in microseconds, as the kernel shares it out.
+fn processor_time(who: UsageWho) -> Duration {
+    let usage = getrusage(who).unwrap();
+    let microseconds = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+    Duration::from_micros(u64::try_from(microseconds).unwrap())
+}
+
+/// The fixture with other times in its directory: another digest, the same content. Nothing that was decoded for one
+/// asset is kept for the next, so that it is the same costs nothing less.
 fn variant(number: usize) -> Vec<u8> {
     let mut bytes = fs::read(package().join("fixtures/assets/review.kdna")).unwrap();
     let places: Vec<usize> = [(&b"PK\x03\x04"[..], 10), (b"PK\x01\x02", 12)]
@@ -59,6 +102,32 @@ fn variant(number: usize) -> Vec<u8> {
     bytes
 }
 
+/// An asset of about 200 KB that are one picture, which was compressed before.
+fn illustrated(number: usize) -> Vec<u8> {
+    let mut numbers = Numbers::new(u64::try_from(number).unwrap());
+    let picture = (0..198_000).map(|_| numbers.byte()).collect();
+    packed(content::SMALL_PAYLOAD, vec![("attachments/picture.webp".to_owned(), picture)])
+}
+
+/// An asset of about 200 KB that are judgment: half a megabyte of text, which compresses less well than prose does.
+fn wordy(number: usize) -> Vec<u8> {
+    let mut numbers = Numbers::new(u64::try_from(number).unwrap());
+    let mut sentence = || (0..12).map(|_| format!("{:x}", numbers.below(1 << 20))).collect::<Vec<_>>().join(" ");
+    let mut list = |count: usize| (0..count).map(|_| format!("\"{}\"", sentence())).collect::<Vec<_>>().join(",");
+    let (axioms, boundaries) = (list(3_000), list(2_100));
+    let payload = format!(
+        r#"{{"profile":"kdna.payload.judgment","profile_version":"0.1.0","core":{{"highest_question":"Why?","axioms":[{axioms}],"boundaries":[{boundaries}]}}}}"#
+    );
+    packed(&payload, Vec::new())
+}
+
+const MANIFEST: &str = r#"{"format_version":"0.1.0","asset_id":"kdna:golden:review","asset_uid":"urn:uuid:b","asset_type":"domain","title":"bench","version":"1.0.0","judgment_version":"1.0.0","created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z","compatibility":{"min_loader_version":"0.21.0","profile":"kdna.payload.judgment","profile_version":"0.1.0"},"payload":{"path":"payload.kdnab","encoding":"cbor","encrypted":false}}"#;
+
+fn packed(payload: &str, attachments: Vec<(String, Vec<u8>)>) -> Vec<u8> {
+    let payload = Payload::Json(payload.as_bytes().to_vec());
+    pack(&Parts { manifest: MANIFEST.into(), payload, attachments }).unwrap()
+}
+
 fn entry(number: usize, asset: &str, applies: &str, excludes: &str) -> String {
     format!(
         r#"{{"attachment_id":"att_{number:024}","asset":{{"id":"kdna:golden:review","version":"1.0.0","digest":"sha256:{asset}","snapshot":"assets/sha256-{asset}.kdna"}},"state":"enabled","role":"r","scope":{{"kind":"workspace","application":"task_hints","matching_policy":"closed_world_skip","authority":"user_approved_routing_hint","approval_source":"user_explicit","applies_to":[{applies}],"does_not_apply_to":[{excludes}]}},"resolution_policy":"load_when_clear_ask_when_ambiguous","update_policy":"explicit_switch_only","approved_at":"2026-06-01T09:00:00.000Z","history":[]}}"#
@@ -72,40 +141,46 @@ fn record(rows: &[String]) -> String {
     )
 }
 
-/// A workspace with so many attachments, each of other bytes, all of which apply to the task.
-fn workspace(scratch: &Scratch, count: usize) -> (PathBuf, Vec<Vec<u8>>) {
-    let root = scratch.directory(format!("ws{count}"), 0o755);
+/// A workspace with these assets attached, all of which apply to the task.
+fn workspace(scratch: &Scratch, name: &str, assets: &[Vec<u8>]) -> PathBuf {
+    let root = scratch.directory(name, 0o755);
     fs::create_dir_all(root.join(".kdna/assets")).unwrap();
-    let assets: Vec<Vec<u8>> = (0..count).map(variant).collect();
-    let digest = |asset: &Vec<u8>| Digest::of(asset).hex();
-    for asset in &assets {
-        fs::write(root.join(format!(".kdna/assets/sha256-{}.kdna", digest(asset))), asset).unwrap();
+    let digests: BTreeSet<String> = assets.iter().map(|asset| Digest::of(asset).hex()).collect();
+    assert_eq!(digests.len(), assets.len(), "of different digests");
+    for asset in assets {
+        fs::write(root.join(format!(".kdna/assets/sha256-{}.kdna", Digest::of(asset).hex())), asset).unwrap();
     }
     let phrase = format!("\"{TASK}\"");
     let rows: Vec<String> =
-        assets.iter().enumerate().map(|(number, asset)| entry(number, &digest(asset), &phrase, "")).collect();
+        digests.iter().enumerate().map(|(number, digest)| entry(number, digest, &phrase, "")).collect();
     fs::write(root.join(".kdna/attachments.json"), record(&rows)).unwrap();
-    (root, assets)
+    root
 }
 
-fn attachments() {
+fn attachments(kind: &str, assets: &[Vec<u8>], count: usize) {
+    use UsageWho::{RUSAGE_CHILDREN, RUSAGE_SELF};
     let scratch = Scratch::new();
-    let (one, _) = workspace(&scratch, 1);
-    let (many, assets) = workspace(&scratch, 64);
-    row("resolve in process, 1 attachment", TIMES, || decide(&one, "load"));
-    row("resolve in process, 64 distinct attachments", TIMES, || decide(&many, "ask"));
-    row("hashing the 64 snapshots alone", TIMES, || {
-        for asset in &assets {
-            black_box(Digest::of(asset));
-        }
+    let (one, many) = (workspace(&scratch, "one", &assets[..1]), workspace(&scratch, "many", assets));
+    println!("{COUNT} distinct snapshots of {kind}, each of {} bytes", assets.iter().map(Vec::len).max().unwrap());
+    let each = |work: &dyn Fn(&[u8])| Cost::of(RUSAGE_SELF, count, || assets.iter().for_each(|asset| work(asset)));
+    let hashing = each(&|asset| {
+        black_box(Digest::of(asset));
     });
-    row("judging the 64 snapshots alone", TIMES, || {
-        for asset in &assets {
-            black_box(standing(asset).unwrap());
-        }
-    });
-    row("kdna resolve, 1 attachment", TIMES, || command(&scratch, &one));
-    row("kdna resolve, 64 distinct attachments", TIMES, || command(&scratch, &many));
+    hashing.print("  hashing them");
+    each(&|asset| drop(black_box(standing(asset).unwrap()))).print("  judging them");
+    let inside = |root: &Path, word| Cost::of(RUSAGE_SELF, count, || decide(root, word));
+    compare("in process", inside(&one, "load"), inside(&many, "ask"), hashing);
+    let outside = |root: &Path| Cost::of(RUSAGE_CHILDREN, count, || command(&scratch, root));
+    compare("kdna resolve", outside(&one), outside(&many), hashing);
+}
+
+/// The two rows, and what the promise is about.
+fn compare(what: &str, one: Cost, many: Cost, hashing: Cost) {
+    one.print(&format!("  {what}, 1 attachment"));
+    many.print(&format!("  {what}, {COUNT} attachments"));
+    let ratio = |part: fn(Cost) -> f64| part(many) / (part(one) + part(hashing));
+    let name = format!("  {what}, ratio: {COUNT} over 1 and the hashing");
+    println!("{name:58} {:8.2}x {:8.2}x", ratio(|cost| cost.wall), ratio(|cost| cost.processor));
 }
 
 /// As the worker has it.
@@ -151,7 +226,7 @@ fn full(phrase: fn(usize) -> String) -> Record {
         let mut lists = [Vec::new(), Vec::new()];
         // What does not fit any more is left out; an even share would give each attachment a handful.
         for list in &mut lists {
-            let mut seen = std::collections::BTreeSet::new();
+            let mut seen = BTreeSet::new();
             for _ in 0..limits::PHRASES {
                 let phrase = format!("\"{}\"", phrase(next));
                 next += 1;
@@ -205,7 +280,8 @@ fn tasks() {
         .collect();
     let typical = Record::read(record(&typical).as_bytes()).unwrap();
     let time = |name: &str, task: &str, record: &Record| {
-        row(name, 5, || assert!(black_box(effort(task.as_bytes(), record)).is_ok()));
+        let cost = Cost::of(UsageWho::RUSAGE_SELF, 5, || assert!(black_box(effort(task.as_bytes(), record)).is_ok()));
+        cost.print(name);
     };
     time("matching: 4 attachments, a short task", TASK, &typical);
     for (name, task, phrase) in WORST {

@@ -55,7 +55,7 @@ fn a_scope_digest_is_over_the_scope_as_it_stands() {
     let mut scope = attachment.scope_object().clone();
     let kind = scope.remove("kind").unwrap();
     scope.insert("kind", kind);
-    let moved = with(record.document().clone(), "/attachments/0/scope", Some(Value::Object(scope)));
+    let moved = with(record.document(), "/attachments/0/scope", Some(Value::Object(scope)));
     let moved = read(&moved).unwrap();
     assert_ne!(moved.attachments()[0].scope_digest(), attachment.scope_digest());
     assert_eq!(moved.attachments()[0].scope, attachment.scope);
@@ -262,7 +262,7 @@ fn recorded_records_are_shown_or_refused_as_recorded() {
             continue;
         }
         match Record::read(&bytes) {
-            Ok(record) => assert_eq!(write::pretty(record.document()).unwrap().into_bytes(), case.stdout, "{id}"),
+            Ok(record) => assert_eq!(write::pretty(&record.document()).unwrap().into_bytes(), case.stdout, "{id}"),
             Err(_) if id == "attachments-badutf8" || id == "attachments-err-impossible-date" => {}
             Err(refusal) => assert_eq!(format!("Error: {}\n", refusal.message()), case.stderr, "{id}"),
         }

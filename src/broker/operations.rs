@@ -21,7 +21,7 @@ impl<S: System> Operations for Broker<S> {
                 self.guard_home(&found)?;
                 let record = Record::read(&found.bytes.bytes).map_err(|_| Reason::RecordRefused)?;
                 self.record_unchanged(&found, Stage::BindingAgain)?;
-                record.document().clone()
+                record.document()
             }
         };
         let document = Value::object([

@@ -142,20 +142,32 @@ pub fn read_beneath<S: Observe>(
     path: &RelativePath,
     limit: u64,
 ) -> Result<(Vec<u8>, Facts), Fault> {
-    let file = system.open_file_beneath(directory, path)?;
-    let before = system.file_facts(&file)?;
+    let mut bytes = Vec::new();
+    let facts = read_beneath_into(system, directory, path, limit, &mut bytes)?;
+    Ok((bytes, facts))
+}
+
+/// The same, with the bytes in the place of those that `bytes` holds. What it holds after a fault means nothing.
+pub fn read_beneath_into<S: Observe>(
+    system: &S,
+    directory: &S::Directory,
+    path: &RelativePath,
+    limit: u64,
+    bytes: &mut Vec<u8>,
+) -> Result<Facts, Fault> {
+    let (file, before) = system.open_file_with_facts(directory, path)?;
     match before.kind {
         Kind::Regular if before.size > limit => return Err(Fault::TooLarge),
         Kind::Regular => {}
         Kind::Link => return Err(Fault::Link),
         Kind::Directory | Kind::Special => return Err(Fault::WrongKind),
     }
-    let bytes = system.read(&file, limit)?;
+    system.read_sized(&file, &before, limit, bytes)?;
     let length = u64::try_from(bytes.len()).map_err(|_| Fault::TooLarge)?;
     if system.file_facts(&file)? != before || length != before.size {
         return Err(Fault::Changed);
     }
-    Ok((bytes, before))
+    Ok(before)
 }
 
 /// Whether a file or directory is the user's own, root included, and nobody else may write it.

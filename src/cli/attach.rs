@@ -48,7 +48,7 @@ pub(crate) fn attachments<S: System>(
     };
     let record = record(system, &located)?;
     let shown = people::table(&approve::boundary(system, &located.root), &record);
-    Ok(Outcome::document(record.document()).shown_as(shown))
+    Ok(Outcome::document(&record.document()).shown_as(shown))
 }
 
 /// The workspace that a command's `--cwd` and `--workspace-root` mean.

@@ -59,13 +59,12 @@ fn nibble(digit: u8) -> Option<u8> {
 
 /// Bytes as lowercase hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from(if half < 10 { b'0' + half } else { b'a' + half - 10 });
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(digit(byte >> 4));
-        text.push(digit(byte & 0xf));
+    let digit = |half: u8| if half < 10 { b'0' + half } else { b'a' + half - 10 };
+    let mut digits = vec![0; bytes.len() * 2];
+    for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
+        *pair = [digit(byte >> 4), digit(byte & 0xf)];
     }
-    text
+    String::from_utf8(digits).unwrap_or_default()
 }
 
 impl fmt::Display for Digest {

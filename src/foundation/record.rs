@@ -79,12 +79,12 @@ pub struct AssetReference {
 
 /// Where the snapshot of an asset lies, below `.kdna`.
 pub fn snapshot_path(digest: &Digest) -> String {
-    format!("assets/{}", snapshot_name(digest))
+    ["assets/sha256-", &digest.hex(), ".kdna"].concat()
 }
 
 /// The name of the snapshot of an asset, in `.kdna/assets`.
 pub fn snapshot_name(digest: &Digest) -> String {
-    format!("sha256-{}.kdna", digest.hex())
+    ["sha256-", &digest.hex(), ".kdna"].concat()
 }
 
 /// For which tasks an attachment was approved.
@@ -119,20 +119,22 @@ pub struct Attachment {
     pub approved_at: Timestamp,
     /// The assets of its former versions, oldest first; each is still a reference to its snapshot.
     pub history: Vec<AssetReference>,
-    scope_object: Object,
-    scope_digest: Digest,
     entry: Value,
 }
+
+static NO_SCOPE: Object = Object::new();
 
 impl Attachment {
     /// The scope as it stands in the file.
     pub fn scope_object(&self) -> &Object {
-        &self.scope_object
+        self.entry.get("scope").and_then(Value::as_object).unwrap_or(&NO_SCOPE)
     }
 
-    /// The digest of the scope's compact JSON in file key order (what a consent binds).
+    /// The digest of the scope's compact JSON in file key order (what a consent binds). Computed when it is asked for:
+    /// a decision about a task needs none.
     pub fn scope_digest(&self) -> Digest {
-        self.scope_digest
+        // A scope that was checked holds texts and lists of texts alone, which always have a JSON form.
+        digest::of_object(self.scope_object()).unwrap_or_else(|| Digest::of(b""))
     }
 
     /// The digest of the whole entry's compact JSON in file key order.
@@ -149,7 +151,8 @@ impl Attachment {
 /// A record that follows every rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    document: Value,
+    /// The document with an empty list in the place of the entries, of which each attachment holds its own.
+    frame: Object,
     attachments: Vec<Attachment>,
 }
 
@@ -188,12 +191,18 @@ impl Record {
 
     /// A record without attachments.
     pub fn empty() -> Self {
-        Self { document: document(Vec::new()), attachments: Vec::new() }
+        Self { frame: frame(), attachments: Vec::new() }
     }
 
     /// The document in its own key order.
-    pub fn document(&self) -> &Value {
-        &self.document
+    pub fn document(&self) -> Value {
+        self.framed(self.attachments.iter().map(|attachment| attachment.entry.clone()).collect())
+    }
+
+    fn framed(&self, entries: Vec<Value>) -> Value {
+        let mut document = self.frame.clone();
+        document.insert(ATTACHMENTS, entries);
+        Value::Object(document)
     }
 
     /// The entries, in file order.
@@ -218,9 +227,7 @@ impl Record {
     }
 
     fn with_entries(&self, entries: Vec<Value>) -> Result<Self, Refusal> {
-        let mut document = self.document.as_object().cloned().unwrap_or_default();
-        document.insert("attachments", entries);
-        Self::check(Value::Object(document))
+        Self::check(self.framed(entries))
     }
 
     /// The same record with another entry in the place of the one with this identifier. Refuses with
@@ -251,7 +258,7 @@ impl Record {
 
     /// The bytes of the file: two-space JSON and a newline. Refuses with `record_too_large`.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Refusal> {
-        let text = write::pretty(&self.document).map_err(|_| Reason::RecordShape)?;
+        let text = write::pretty(&self.document()).map_err(|_| Reason::RecordShape)?;
         if u64::try_from(text.len()).map_or(true, |length| length > limits::RECORD_BYTES) {
             return Err(Reason::RecordTooLarge.into());
         }
@@ -259,16 +266,24 @@ impl Record {
     }
 
     fn check(document: Value) -> Result<Self, Refusal> {
-        let attachments = shape::attachments(&document)?;
-        Ok(Self { document, attachments })
+        let mut attachments = shape::attachments(&document)?;
+        let Value::Object(mut frame) = document else { return Err(Reason::RecordShape.into()) };
+        if let Some(Value::Array(entries)) = frame.insert(ATTACHMENTS, Vec::new()) {
+            for (attachment, entry) in attachments.iter_mut().zip(entries) {
+                attachment.entry = entry;
+            }
+        }
+        Ok(Self { frame, attachments })
     }
 }
 
-fn document(entries: Vec<Value>) -> Value {
-    Value::object([
-        ("document_type", Value::from(DOCUMENT_TYPE)),
-        ("schema_version", Value::from(SCHEMA_VERSION)),
-        ("workspace", Value::object([("root_marker", Value::from(ROOT_MARKER))])),
-        ("attachments", Value::Array(entries)),
-    ])
+const ATTACHMENTS: &str = "attachments";
+
+fn frame() -> Object {
+    let mut frame = Object::new();
+    frame.insert("document_type", DOCUMENT_TYPE);
+    frame.insert("schema_version", SCHEMA_VERSION);
+    frame.insert("workspace", Value::object([("root_marker", Value::from(ROOT_MARKER))]));
+    frame.insert(ATTACHMENTS, Vec::new());
+    frame
 }

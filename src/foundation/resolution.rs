@@ -100,7 +100,7 @@ pub struct Candidate {
 impl Candidate {
     /// The candidate in the document's key order.
     pub fn to_value(&self) -> Value {
-        Value::object([
+        Value::borrowing([
             ("attachment_id", Value::from(self.attachment_id.as_str())),
             ("asset_id", Value::from(self.asset_id.as_str())),
             ("version", Value::from(self.version.as_str())),

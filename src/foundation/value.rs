@@ -6,6 +6,7 @@
 
 mod object;
 
+pub(crate) use object::is_same;
 pub use object::{IntoIter, Map, Object};
 
 use std::borrow::Cow;
@@ -55,6 +56,11 @@ impl<'a> Tree<'a> {
     /// A text that is borrowed.
     pub const fn text(text: &'a str) -> Self {
         Tree::String(Cow::Borrowed(text))
+    }
+
+    /// A copy that borrows nothing.
+    pub fn to_value(&self) -> Value {
+        self.clone().into_owned()
     }
 
     /// The same value, with copies of what it borrows.

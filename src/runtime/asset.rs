@@ -10,27 +10,27 @@ use super::inspect::{document as inspection_of, repeats_claim};
 use super::manifest::{claims_trust, is_remote};
 use super::plan::{self, EntitlementStatus, PlanInput, Standing};
 use super::validation::Validation;
-use crate::foundation::json::{JsonFault, read_javascript};
+use crate::foundation::json::{JsonFault, read_javascript_borrowing};
 use crate::foundation::time::Timestamp;
 use crate::foundation::value::{Tree, Value};
 
 /// A parsed container with a readable manifest; nothing in it has been judged yet.
 pub struct Asset<'c> {
     pub(super) container: &'c Container<'c>,
-    pub(super) manifest: Value,
+    pub(super) manifest: Tree<'c>,
     /// `checksums.json` as read, if there is such an entry.
-    pub(super) checksums: Option<Result<Value, JsonFault>>,
+    pub(super) checksums: Option<Result<Tree<'c>, JsonFault>>,
 }
 
 impl<'c> Asset<'c> {
     /// Reads the manifest. A fault here means that no document can be printed.
     pub fn read(container: &'c Container<'c>) -> Result<Self, RuntimeFault> {
-        let manifest = read_javascript(container.entry(MANIFEST).unwrap_or_default());
+        let manifest = read_javascript_borrowing(container.entry(MANIFEST).unwrap_or_default());
         let manifest = manifest.ok().filter(|manifest| !manifest.is_null()).ok_or(RuntimeFault::UNNAMED)?;
         if manifest.get("lineage").is_some_and(|lineage| lineage.as_array().is_some()) {
             return Err(RuntimeFault::UNNAMED);
         }
-        let checksums = container.entry(CHECKSUMS).map(read_javascript);
+        let checksums = container.entry(CHECKSUMS).map(read_javascript_borrowing);
         Ok(Asset { container, manifest, checksums })
     }
 

@@ -111,7 +111,7 @@ fn proven<'c>(asset: Asset<'c>, input: &LoadInput<'_>) -> Result<Tree<'c>, Runti
     demand_loadable(&decision, password.is_some())?;
     let payload = validation.decoded.ok_or(RuntimeFault::UNNAMED)?;
     let payload = opened(&asset, payload, &decision, password)?;
-    if matches!(asset.checksums, Some(Ok(Value::Null))) {
+    if matches!(asset.checksums, Some(Ok(Tree::Null))) {
         return Err(RuntimeFault::UNNAMED);
     }
     if input.profile == LoadProfile::Minimal && !asset.container.switches.minimal {
@@ -142,10 +142,10 @@ fn assemble<'c>(
     ]))
 }
 
-fn identity(manifest: &Value) -> Value {
+fn identity(manifest: &Tree<'_>) -> Value {
     Value::object(
         ["asset_id", "asset_uid", "version", "judgment_version"]
-            .map(|key| (key, Value::from(manifest.get(key).cloned()))),
+            .map(|key| (key, Value::from(manifest.get(key).map(Tree::to_value)))),
     )
 }
 

@@ -9,7 +9,7 @@ use super::javascript::text_or;
 use super::manifest::truthy;
 use super::schema::Shape;
 use crate::foundation::digest::Digest;
-use crate::foundation::value::Value;
+use crate::foundation::value::{Tree, Value};
 
 /// What the gate says. `valid` is `None` for a foreign algorithm: then the documents leave the field out.
 pub(super) struct Verdict {
@@ -56,14 +56,14 @@ const METADATA: [&str; 3] = ["digest_profile", "digest_profile_version", "covere
 const DIGESTS: [&str; 3] = ["manifest_digest", "payload_digest", "entry_set_digest"];
 
 /// What is wrong with the declared coverage, if one is declared.
-fn coverage_problem(declared: &Value) -> Option<String> {
+fn coverage_problem(declared: &Tree<'_>) -> Option<String> {
     if METADATA.iter().all(|key| declared.get(key).is_none()) {
         return None;
     }
     let missing: Vec<&str> =
         METADATA.iter().chain(&DIGESTS).copied().filter(|key| declared.get(key).is_none()).collect();
-    let is = |key: &str, text: &str| declared.get(key).and_then(Value::as_str) == Some(text);
-    let covered = declared.get("covered_entries").and_then(Value::as_array);
+    let is = |key: &str, text: &str| declared.get(key).and_then(Tree::as_str) == Some(text);
+    let covered = declared.get("covered_entries").and_then(Tree::as_array);
     if !missing.is_empty() {
         Some(format!("checksums: {RUNTIME_ENTRY_SET} metadata requires {}", missing.join(", ")))
     } else if !is("digest_profile", RUNTIME_ENTRY_SET) {
@@ -77,7 +77,7 @@ fn coverage_problem(declared: &Value) -> Option<String> {
     }
 }
 
-fn verify_digests(asset: &Asset<'_>, declared: &Value, mut verdict: Verdict) -> Result<Verdict, RuntimeFault> {
+fn verify_digests(asset: &Asset<'_>, declared: &Tree<'_>, mut verdict: Verdict) -> Result<Verdict, RuntimeFault> {
     let mut unknown = Vec::new();
     for (key, entry) in [("manifest_digest", MANIFEST), ("payload_digest", PAYLOAD)] {
         match truthy(declared, key) {
@@ -95,8 +95,8 @@ fn verify_digests(asset: &Asset<'_>, declared: &Value, mut verdict: Verdict) -> 
 }
 
 /// One digest. A declared value that is not text has no meaning at all, and the whole operation is refused.
-fn compare(verdict: Verdict, key: &str, expected: &Value, actual: Digest) -> Result<Verdict, RuntimeFault> {
-    let Value::String(expected) = expected else { return Err(RuntimeFault::UNNAMED) };
+fn compare(verdict: Verdict, key: &str, expected: &Tree<'_>, actual: Digest) -> Result<Verdict, RuntimeFault> {
+    let Tree::String(expected) = expected else { return Err(RuntimeFault::UNNAMED) };
     let expected = expected.strip_prefix("sha256:").unwrap_or(expected);
     let actual = actual.hex();
     if expected == actual {

@@ -10,7 +10,7 @@ use super::signature;
 use super::validation::Validation;
 use crate::foundation::json::write;
 use crate::foundation::switches::Switches;
-use crate::foundation::value::Value;
+use crate::foundation::value::{Tree, Value};
 
 /// One reason against loading, or a note beside it.
 pub(super) struct Issue {
@@ -114,7 +114,7 @@ impl Decision {
 }
 
 /// Decides; the first question that applies answers.
-pub(super) fn decide(manifest: &Value, validation: &Validation<'_>, input: &PlanInput<'_>) -> Decision {
+pub(super) fn decide(manifest: &Tree<'_>, validation: &Validation<'_>, input: &PlanInput<'_>) -> Decision {
     let mut decision = Decision { outcome: INVALID, issues: problem_issues(validation) };
     if !validation.is_valid() {
         return decision;
@@ -122,7 +122,7 @@ pub(super) fn decide(manifest: &Value, validation: &Validation<'_>, input: &Plan
     if is_loader_compatible(manifest, validation.switches) == Some(false) {
         return Decision { issues: vec![loader_issue(manifest, validation.switches)], ..decision };
     }
-    if manifest.get("dependencies").and_then(Value::as_object).is_some_and(|object| !object.is_empty()) {
+    if manifest.get("dependencies").and_then(Tree::as_object).is_some_and(|object| !object.is_empty()) {
         return decision.end(INVALID, code::DEPENDENCY_RESOLVER_MISSING);
     }
     decision.issues.extend(truthy(manifest, "extends").map(base_issue));
@@ -155,7 +155,7 @@ fn problem_code(problem: &str) -> &'static str {
     }
 }
 
-fn loader_issue(manifest: &Value, switches: Switches) -> Issue {
+fn loader_issue(manifest: &Tree<'_>, switches: Switches) -> Issue {
     let code = code::LOADER_VERSION_UNSUPPORTED;
     let asked = min_loader_version(manifest).unwrap_or_default();
     let current = loader_version(switches);
@@ -163,7 +163,7 @@ fn loader_issue(manifest: &Value, switches: Switches) -> Issue {
     Issue { code, severity: "blocking", message }
 }
 
-fn base_issue(base: &Value) -> Issue {
+fn base_issue(base: &Tree<'_>) -> Issue {
     let base = write::compact(base).unwrap_or_default();
     Issue {
         code: code::EXTENDS_RESOLVER_MISSING,
@@ -195,8 +195,8 @@ fn decide_lapsed(decision: Decision, status: EntitlementStatus) -> Decision {
     }
 }
 
-fn decide_public(decision: Decision, manifest: &Value, input: &PlanInput<'_>) -> Decision {
-    let entries = dig(manifest, &["encryption", "encrypted_entries"]).and_then(Value::as_array).unwrap_or_default();
+fn decide_public(decision: Decision, manifest: &Tree<'_>, input: &PlanInput<'_>) -> Decision {
+    let entries = dig(manifest, &["encryption", "encrypted_entries"]).and_then(Tree::as_array).unwrap_or_default();
     if dig(manifest, &["payload", "encrypted"]) == Some(&Value::Bool(true)) || !entries.is_empty() {
         return decision.end(INVALID, code::CRYPTO_PROFILE_UNSUPPORTED);
     }

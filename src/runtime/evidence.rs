@@ -6,11 +6,11 @@ use super::digests::{CONTAINER_BYTES, CONTENT_TREE, RUNTIME_ENTRY_SET, content_t
 use super::fault::{RuntimeFault, code};
 use super::manifest::dig;
 use crate::foundation::digest::Digest;
-use crate::foundation::value::Value;
+use crate::foundation::value::{Tree, Value};
 
 /// A value that the asset declares for one of its digests.
 struct Declared<'a> {
-    value: &'a Value,
+    value: &'a Tree<'a>,
     against: &'static str,
     source: &'static str,
     mismatch: &'static str,
@@ -28,7 +28,7 @@ pub(super) fn of(asset: &Asset<'_>) -> Result<Value, RuntimeFault> {
     ]))
 }
 
-fn declared_content(manifest: &Value) -> Result<Option<Declared<'_>>, RuntimeFault> {
+fn declared_content<'a>(manifest: &'a Tree<'a>) -> Result<Option<Declared<'a>>, RuntimeFault> {
     let declared = |path: &[&str]| dig(manifest, path).filter(|value| !value.is_null());
     let (own, authoring) = (declared(&["content_digest"]), declared(&["authoring", "content_digest"]));
     if own.is_some() && authoring.is_some() && own != authoring {
@@ -43,7 +43,7 @@ fn declared_content(manifest: &Value) -> Result<Option<Declared<'_>>, RuntimeFau
     }))
 }
 
-fn declared_entry_set<'a>(asset: &'a Asset<'_>) -> Option<Declared<'a>> {
+fn declared_entry_set<'a>(asset: &'a Asset<'a>) -> Option<Declared<'a>> {
     let checksums = asset.checksums.as_ref()?.as_ref().ok()?;
     let value = checksums.get("entry_set_digest").filter(|value| !value.is_null())?;
     Some(Declared {

@@ -3,7 +3,7 @@
 use super::asset::Asset;
 use super::container::CHECKSUMS;
 use super::manifest::{claims_trust, is_loader_compatible, loader_version, min_loader_version, truthy};
-use crate::foundation::value::{Object, Value};
+use crate::foundation::value::{Object, Tree, Value};
 
 const OWN_FIELDS: [&str; 7] =
     ["format_version", "asset_id", "asset_uid", "asset_type", "title", "version", "judgment_version"];
@@ -16,7 +16,7 @@ pub(super) fn document(asset: &Asset<'_>) -> Value {
     let manifest = &asset.manifest;
     let mut document = Object::new();
     for key in OWN_FIELDS {
-        document.insert(key, manifest.get(key).cloned());
+        document.insert(key, manifest.get(key).map(Tree::to_value));
     }
     let [path, encrypted, profile, default_profile] = INNER_FIELDS;
     insert_inner(&mut document, manifest, "payload", path);
@@ -41,14 +41,14 @@ pub(super) fn repeats_claim(asset: &Asset<'_>) -> bool {
 }
 
 /// A field of a part of the manifest: null without the part, left out where only the field is missing.
-fn insert_inner(document: &mut Object, manifest: &Value, key: &str, [part, field]: [&str; 2]) {
+fn insert_inner(document: &mut Object, manifest: &Tree<'_>, key: &str, [part, field]: [&str; 2]) {
     match truthy(manifest, part) {
         None => {
             document.insert(key, Value::Null);
         }
         Some(part) => {
             if let Some(value) = part.get(field) {
-                document.insert(key, value.clone());
+                document.insert(key, value.to_value());
             }
         }
     }

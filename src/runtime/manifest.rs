@@ -31,17 +31,17 @@ pub(super) fn truthy<'v, 'a>(value: &'v Tree<'a>, key: &str) -> Option<&'v Tree<
 }
 
 /// A member as it stands, or null where it is missing or means nothing.
-pub(super) fn or_null(value: &Value, key: &str) -> Value {
-    truthy(value, key).cloned().unwrap_or(Value::Null)
+pub(super) fn or_null(value: &Tree<'_>, key: &str) -> Value {
+    truthy(value, key).map_or(Value::Null, Tree::to_value)
 }
 
 /// The declared access; a missing one is public.
-pub(super) fn access(manifest: &Value) -> Value {
-    truthy(manifest, "access").cloned().unwrap_or_else(|| Value::from("public"))
+pub(super) fn access(manifest: &Tree<'_>) -> Value {
+    truthy(manifest, "access").map_or_else(|| Value::from("public"), Tree::to_value)
 }
 
 /// Whether the asset is to be projected by a server.
-pub(super) fn is_remote(manifest: &Value) -> bool {
+pub(super) fn is_remote(manifest: &Tree<'_>) -> bool {
     access(manifest).as_str() == Some("remote")
 }
 
@@ -68,12 +68,12 @@ pub(super) fn is_bundle(manifest: &Tree<'_>) -> bool {
 }
 
 /// The loader version that the asset asks for, if that is text.
-pub(super) fn min_loader_version(manifest: &Value) -> Option<&str> {
+pub(super) fn min_loader_version<'a>(manifest: &'a Tree<'_>) -> Option<&'a str> {
     dig(manifest, &["compatibility", "min_loader_version"]).and_then(Tree::as_str)
 }
 
 /// Whether this runtime is new enough; `None` if the asset does not say so in the strict form.
-pub(super) fn is_loader_compatible(manifest: &Value, switches: Switches) -> Option<bool> {
+pub(super) fn is_loader_compatible(manifest: &Tree<'_>, switches: Switches) -> Option<bool> {
     let asked = min_loader_version(manifest).filter(|version| is_strict_version(version))?;
     Some(compare_versions(asked, loader_version(switches)) != Ordering::Greater)
 }
@@ -85,10 +85,10 @@ fn compare_versions(left: &str, right: &str) -> Ordering {
 }
 
 /// Whether a document would repeat an asset's own claim to be trusted, at any depth.
-pub(super) fn claims_trust(document: &Value) -> bool {
+pub(super) fn claims_trust(document: &Tree<'_>) -> bool {
     match document {
-        Value::Object(object) => object.iter().any(|(key, value)| TRUST_CLAIMS.contains(&key) || claims_trust(value)),
-        Value::Array(items) => items.iter().any(claims_trust),
+        Tree::Object(object) => object.iter().any(|(key, value)| TRUST_CLAIMS.contains(&key) || claims_trust(value)),
+        Tree::Array(items) => items.iter().any(claims_trust),
         _ => false,
     }
 }

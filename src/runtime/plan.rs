@@ -7,7 +7,7 @@ use super::digests::source_fingerprint;
 use super::fault::{RuntimeFault, code};
 use super::manifest::{access, claims_trust, entitlement_profile, or_null, truthy};
 use super::validation::Validation;
-use crate::foundation::value::Value;
+use crate::foundation::value::{Tree, Value};
 
 /// What a person claims about an entitlement. A diagnostic: anyone can say `active`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,11 +95,11 @@ pub struct Standing {
 
 /// The standing, without the document that would say the same and more. Refuses, without a code, an asset whose plan
 /// would be invalid.
-pub(super) fn standing(manifest: &Value, validation: &Validation<'_>) -> Result<Standing, RuntimeFault> {
+pub(super) fn standing(manifest: &Tree<'_>, validation: &Validation<'_>) -> Result<Standing, RuntimeFault> {
     let decision = decide(manifest, validation, &PlanInput::default());
     let outcome = decision.outcome;
     let usable = validation.is_valid() && outcome.state != INVALID.state && is_known_access(manifest);
-    let named = |key| truthy(manifest, key).and_then(Value::as_str).map(str::to_owned);
+    let named = |key| truthy(manifest, key).and_then(Tree::as_str).map(str::to_owned);
     match (named("asset_id"), named("version")) {
         (Some(asset_id), Some(version)) if usable => Ok(Standing {
             asset_id,
@@ -111,18 +111,18 @@ pub(super) fn standing(manifest: &Value, validation: &Validation<'_>) -> Result<
     }
 }
 
-fn is_known_access(manifest: &Value) -> bool {
+fn is_known_access(manifest: &Tree<'_>) -> bool {
     matches!(access(manifest).as_str(), Some("public" | "licensed" | "remote"))
 }
 
-fn identity(manifest: &Value) -> Value {
+fn identity(manifest: &Tree<'_>) -> Value {
     Value::object(
         ["asset_id", "asset_uid", "title", "version", "judgment_version"].map(|key| (key, or_null(manifest, key))),
     )
 }
 
 /// An invalid plan repeats no access that the contract does not know.
-fn shown_access(manifest: &Value, outcome: Outcome) -> Value {
+fn shown_access(manifest: &Tree<'_>, outcome: Outcome) -> Value {
     if outcome.state == INVALID.state && !is_known_access(manifest) { Value::Null } else { access(manifest) }
 }
 

@@ -4,11 +4,11 @@ use super::capsule::LoadProfile;
 use super::javascript::to_text;
 use super::manifest::{dig, or_null, truthy};
 use crate::foundation::text::trim;
-use crate::foundation::value::{Map, Tree, Value};
+use crate::foundation::value::{Map, Tree};
 use std::borrow::Cow;
 
 /// The context of a Capsule. What it shows of the payload is taken out of it.
-pub(super) fn context(profile: LoadProfile, manifest: Value, mut payload: Tree<'_>) -> Tree<'_> {
+pub(super) fn context<'a>(profile: LoadProfile, manifest: Tree<'a>, mut payload: Tree<'a>) -> Tree<'a> {
     match profile {
         LoadProfile::Index => index(&manifest),
         LoadProfile::Compact => compact(payload),
@@ -35,7 +35,7 @@ fn taken_or_null<'a>(value: &mut Tree<'a>, key: &str) -> Tree<'a> {
     value.take(key).filter(Tree::is_truthy).unwrap_or(Tree::Null)
 }
 
-fn index(manifest: &Value) -> Value {
+fn index<'a>(manifest: &Tree<'a>) -> Tree<'a> {
     let profiles = dig(manifest, &["load_contract", "profiles"]).and_then(Tree::as_object);
     let names = profiles.into_iter().flat_map(Map::keys).map(Tree::from).collect::<Vec<_>>();
     let mut context = Map::new();
@@ -77,7 +77,7 @@ fn shown<'a>(list: Option<Tree<'a>>, show: impl Fn(Tree<'a>) -> Option<Tree<'a>>
 
 /// The question, where axioms apply and what they risk, and the boundaries: of an asset that declares this profile and
 /// holds any judgment. Nothing of another one.
-fn minimal<'a>(manifest: &Value, payload: Tree<'a>) -> Tree<'a> {
+fn minimal<'a>(manifest: &Tree<'_>, payload: Tree<'a>) -> Tree<'a> {
     let declared = dig(manifest, &["load_contract", "profiles", "minimal"]).is_some_and(Tree::is_truthy);
     let mut whole = compact(payload);
     if !declared || !holds_judgment(&whole) {

@@ -72,7 +72,7 @@ impl<'c> Validation<'c> {
         self.problems.len() == before
     }
 
-    fn check_manifest(&mut self, manifest: &Value) -> Result<(), RuntimeFault> {
+    fn check_manifest(&mut self, manifest: &Tree<'_>) -> Result<(), RuntimeFault> {
         let shape = Shape::manifest(self.switches).errors(manifest)?;
         self.schema &= self.adds(shape.iter().map(|error| format!("manifest: {error}")));
         let removed = REMOVED_NAMES.iter().filter(|name| manifest.get(name).is_some());
@@ -87,7 +87,7 @@ impl<'c> Validation<'c> {
         }
     }
 
-    fn check_load_contract(&mut self, manifest: &Value) -> Result<(), RuntimeFault> {
+    fn check_load_contract(&mut self, manifest: &Tree<'_>) -> Result<(), RuntimeFault> {
         if let Some(contract) = truthy(manifest, "load_contract") {
             let shape = Shape::load_contract(self.switches).errors(contract)?;
             self.load_contract = self.adds(shape.iter().map(|error| format!("load_contract: {error}")));
@@ -143,7 +143,7 @@ impl<'c> Validation<'c> {
     }
 
     /// The result of `validate`.
-    pub(super) fn document(&self, manifest: &Value) -> Object {
+    pub(super) fn document(&self, manifest: &Tree<'_>) -> Object {
         let mut document = self.gates(true);
         document.insert("loader_version", loader_version(self.switches));
         document.insert("min_loader_version", min_loader_version(manifest));

@@ -122,6 +122,16 @@ pub trait Observe: Send + Sync {
     ) -> Result<Self::Directory, Fault>;
     /// Opens a file for reading beneath a held directory, on the same mount.
     fn open_file_beneath(&self, directory: &Self::Directory, path: &RelativePath) -> Result<Self::File, Fault>;
+    /// The same, and the facts of what was opened, as [`Observe::file_facts`] tells them.
+    fn open_file_with_facts(
+        &self,
+        directory: &Self::Directory,
+        path: &RelativePath,
+    ) -> Result<(Self::File, Facts), Fault> {
+        let file = self.open_file_beneath(directory, path)?;
+        let facts = self.file_facts(&file)?;
+        Ok((file, facts))
+    }
     /// Opens a file for reading that lies directly in a held private directory (a bind mount is allowed).
     fn open_file_in(&self, directory: &Self::Directory, name: &str) -> Result<Self::File, Fault>;
     /// The facts of a held directory.
@@ -131,6 +141,14 @@ pub trait Observe: Send + Sync {
     /// Reads a held file from its start, at most `limit` bytes; [`Fault::TooLarge`] if there are more (facts alone are
     /// not trusted: a file may grow). Fails with [`Fault::WrongKind`] on anything but a regular file, unread.
     fn read(&self, file: &Self::File, limit: u64) -> Result<Vec<u8>, Fault>;
+    /// As [`Observe::read`], of a file whose facts were just taken: may end where they say that the file ends. Only for a
+    /// caller that compares the facts, and their size with what was read, afterwards; for no secret. The bytes come into
+    /// `bytes`, in the place of what was there and in the room that it has.
+    fn read_sized(&self, file: &Self::File, facts: &Facts, limit: u64, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+        let _ = facts;
+        *bytes = self.read(file, limit)?;
+        Ok(())
+    }
     /// The digest of a held regular file, read once to its end; [`Fault::TooLarge`] above `limit` bytes,
     /// [`Fault::Changed`] if its facts differ after the read.
     fn digest(&self, file: &Self::File, limit: u64) -> Result<Digest, Fault> {

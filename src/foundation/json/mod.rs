@@ -9,4 +9,4 @@ pub mod canonical;
 mod reader;
 pub mod write;
 
-pub use reader::{JsonFault, read_javascript, read_strict};
+pub use reader::{JsonFault, read_javascript, read_javascript_borrowing, read_strict};

@@ -3,11 +3,12 @@
 
 use crate::foundation::limits;
 use crate::foundation::text::utf16_len;
-use crate::foundation::value::{Object, Value, push};
+use crate::foundation::value::{Map, Tree, Value, is_same};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::marker::PhantomData;
 
 /// Why a text is not an acceptable document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub fn read_strict(bytes: &[u8], depth: usize) -> Result<Value, JsonFault> {
         return Err(JsonFault::ByteOrderMark);
     }
     let text = std::str::from_utf8(bytes).map_err(|_| JsonFault::NotUtf8)?;
-    read(text, Rules { strict: true, depth }, limits::RUNTIME_REPLY_VALUES)
+    read::<Copied>(text, Rules { strict: true, depth }, limits::RUNTIME_REPLY_VALUES)
 }
 
 /// Reads an entry of an asset as JavaScript would: invalid UTF-8 replaced, the last duplicate wins in the first
@@ -46,10 +47,42 @@ pub fn read_strict(bytes: &[u8], depth: usize) -> Result<Value, JsonFault> {
 pub fn read_javascript(bytes: &[u8]) -> Result<Value, JsonFault> {
     // Texts are almost always whole, and that is seen much sooner than what to replace.
     let text = std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
+    read_entry::<Copied>(&text)
+}
+
+/// As [`read_javascript`], with the texts borrowed from the bytes where they stand there as they are.
+pub fn read_javascript_borrowing(bytes: &[u8]) -> Result<Tree<'_>, JsonFault> {
+    std::str::from_utf8(bytes).map_or_else(|_| read_javascript(bytes), read_entry::<Borrowed>)
+}
+
+fn read_entry<'de, 'out, K: Keep<'de, 'out>>(text: &'de str) -> Result<Tree<'out>, JsonFault> {
     if text.starts_with('\u{feff}') {
         return Err(JsonFault::ByteOrderMark);
     }
-    read(&text, Rules { strict: false, depth: limits::ENTRY_DEPTH }, limits::ENTRY_VALUES)
+    read::<K>(text, Rules { strict: false, depth: limits::ENTRY_DEPTH }, limits::ENTRY_VALUES)
+}
+
+/// What becomes of a text that stands in the input as it is.
+trait Keep<'de, 'out> {
+    fn keep(text: &'de str) -> Cow<'out, str>;
+}
+
+#[derive(Clone, Copy)]
+struct Borrowed;
+
+impl<'de> Keep<'de, 'de> for Borrowed {
+    fn keep(text: &'de str) -> Cow<'de, str> {
+        Cow::Borrowed(text)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Copied;
+
+impl<'de> Keep<'de, 'static> for Copied {
+    fn keep(text: &'de str) -> Cow<'static, str> {
+        Cow::Owned(text.to_owned())
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -58,27 +91,37 @@ struct Rules {
     depth: usize,
 }
 
-fn read(text: &str, rules: Rules, values: usize) -> Result<Value, JsonFault> {
+fn read<'de, 'out, K: Keep<'de, 'out>>(text: &'de str, rules: Rules, values: usize) -> Result<Tree<'out>, JsonFault> {
     let fault = Cell::new(JsonFault::NotJson);
     let left = Cell::new(values);
     let mut parser = serde_json::Deserializer::from_str(text);
-    let value =
-        Node { rules, level: 0, fault: &fault, left: &left }.deserialize(&mut parser).map_err(|_| fault.get())?;
+    let room = Room::default();
+    let node = Node::<K> { rules, level: 0, fault: &fault, left: &left, room: &room, kept: PhantomData };
+    let value = node.deserialize(&mut parser).map_err(|_| fault.get())?;
     parser.end().map_err(|_| JsonFault::NotJson)?;
     Ok(value)
 }
 
+/// What was read of the maps and lists that are still open, those of the inner ones last. A list or map gets its own
+/// memory once, when its size is known.
+#[derive(Default)]
+struct Room<'out> {
+    members: RefCell<Vec<(Cow<'out, str>, Tree<'out>)>>,
+    items: RefCell<Vec<Tree<'out>>>,
+}
+
 /// One value at one level; carries where to note which rule was broken.
-#[derive(Clone, Copy)]
-struct Node<'a> {
+struct Node<'a, 'out, K> {
     rules: Rules,
     level: usize,
     fault: &'a Cell<JsonFault>,
     /// Values that may still come.
     left: &'a Cell<usize>,
+    room: &'a Room<'out>,
+    kept: PhantomData<(K, &'out str)>,
 }
 
-impl Node<'_> {
+impl<'out, K> Node<'_, 'out, K> {
     fn refuse<E: serde::de::Error>(&self, fault: JsonFault) -> E {
         self.fault.set(fault);
         E::custom("refused")
@@ -90,21 +133,21 @@ impl Node<'_> {
         Ok(())
     }
 
-    fn below(self) -> Self {
-        Node { level: self.level + 1, ..self }
+    fn below(&self) -> Self {
+        Node { level: self.level + 1, kept: PhantomData, ..*self }
     }
 
-    fn text<E: serde::de::Error>(&self, text: String) -> Result<Value, E> {
+    fn text<E: serde::de::Error>(&self, text: Cow<'out, str>) -> Result<Tree<'out>, E> {
         if !self.rules.strict && text.len() > limits::ENTRY_TEXT_UNITS && utf16_len(&text) > limits::ENTRY_TEXT_UNITS {
             return Err(self.refuse(JsonFault::TextTooLong));
         }
-        Ok(Value::from(text))
+        Ok(Tree::String(text))
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Node<'_> {
-    type Value = Value;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+impl<'de, 'out, K: Keep<'de, 'out>> DeserializeSeed<'de> for Node<'_, 'out, K> {
+    type Value = Tree<'out>;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree<'out>, D::Error> {
         if self.level > self.rules.depth {
             return Err(self.refuse(JsonFault::TooDeep));
         }
@@ -113,66 +156,132 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Node<'_> {
-    type Value = Value;
+impl<'de, 'out, K: Keep<'de, 'out>> Visitor<'de> for Node<'_, 'out, K> {
+    type Value = Tree<'out>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<Tree<'out>, E> {
+        Ok(Tree::Null)
     }
 
-    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
-        Ok(Value::Bool(flag))
+    fn visit_bool<E>(self, flag: bool) -> Result<Tree<'out>, E> {
+        Ok(Tree::Bool(flag))
     }
 
-    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Value, E> {
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Tree<'out>, E> {
         // Every number is a double here; serde_json's own conversion rounds correctly.
-        serde_json::Number::from(number).as_f64().map(Value::Number).ok_or_else(|| E::custom("number"))
+        serde_json::Number::from(number).as_f64().map(Tree::Number).ok_or_else(|| E::custom("number"))
     }
 
-    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Value, E> {
-        serde_json::Number::from(number).as_f64().map(Value::Number).ok_or_else(|| E::custom("number"))
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Tree<'out>, E> {
+        serde_json::Number::from(number).as_f64().map(Tree::Number).ok_or_else(|| E::custom("number"))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
-        Ok(Value::Number(number))
+    fn visit_f64<E>(self, number: f64) -> Result<Tree<'out>, E> {
+        Ok(Tree::Number(number))
     }
 
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Value, E> {
-        self.text(text.to_owned())
+    fn visit_borrowed_str<E: serde::de::Error>(self, text: &'de str) -> Result<Tree<'out>, E> {
+        self.text(K::keep(text))
     }
 
-    fn visit_string<E: serde::de::Error>(self, text: String) -> Result<Value, E> {
-        self.text(text)
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Tree<'out>, E> {
+        self.text(Cow::Owned(text.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut items = Vec::new();
+    fn visit_string<E: serde::de::Error>(self, text: String) -> Result<Tree<'out>, E> {
+        self.text(Cow::Owned(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Tree<'out>, A::Error> {
+        let start = self.room.items.borrow().len();
         while let Some(item) = access.next_element_seed(self.below())? {
-            if !self.rules.strict && items.len() == limits::ENTRY_ITEMS {
+            let mut items = self.room.items.borrow_mut();
+            if !self.rules.strict && items.len() - start == limits::ENTRY_ITEMS {
                 return Err(self.refuse(JsonFault::TooManyItems));
             }
-            push(&mut items, item);
+            items.push(item);
         }
-        items.shrink_to_fit();
-        Ok(Value::Array(items))
+        let items = self.room.items.borrow_mut().drain(start..).collect();
+        Ok(Tree::Array(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut object = Object::new();
-        while let Some(key) = access.next_key::<String>()? {
-            if self.rules.strict && object.contains_key(&key) {
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Tree<'out>, A::Error> {
+        let members = &self.room.members;
+        let start = members.borrow().len();
+        // Only a map of many members is one before it ends, so that no key is looked for among very many.
+        let mut many: Option<Map<'out>> = None;
+        while let Some(key) = access.next_key_seed(Key::<K>(PhantomData))? {
+            let known = match &many {
+                Some(map) => map.contains_key(&key),
+                None => position(&members.borrow(), start, &key).is_some(),
+            };
+            if self.rules.strict && known {
                 return Err(self.refuse(JsonFault::DuplicateKey));
             }
             self.count()?;
-            object.insert(key, access.next_value_seed(self.below())?);
+            let value = access.next_value_seed(self.below())?;
+            let mut members = members.borrow_mut();
+            match &mut many {
+                None if !known => {
+                    members.push((key, value));
+                    if members.len() - start >= MANY {
+                        many = Some(Map::of_different(members.drain(start..).collect()));
+                    }
+                }
+                None => {
+                    let at = position(&members, start, &key);
+                    if let Some((_, former)) = at.and_then(|at| members.get_mut(at)) {
+                        *former = value;
+                    }
+                }
+                Some(map) => {
+                    map.put(key, value);
+                }
+            }
         }
-        object.order_as_javascript();
-        object.shrink();
-        Ok(Value::Object(object))
+        let mut map = many.unwrap_or_else(|| Map::of_different(members.borrow_mut().drain(start..).collect()));
+        map.order_as_javascript();
+        map.shrink();
+        Ok(Tree::Object(map))
+    }
+}
+
+/// Members that a map still open may have at most.
+const MANY: usize = 16;
+
+/// Where a member with this key stands, from `start` on.
+fn position(members: &[(Cow<'_, str>, Tree<'_>)], start: usize, key: &str) -> Option<usize> {
+    let own = members.get(start..)?;
+    own.iter().position(|(known, _)| is_same(known, key)).map(|at| start + at)
+}
+
+/// The key of a member.
+struct Key<'out, K>(PhantomData<(K, &'out str)>);
+
+impl<'de, 'out, K: Keep<'de, 'out>> DeserializeSeed<'de> for Key<'out, K> {
+    type Value = Cow<'out, str>;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Cow<'out, str>, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de, 'out, K: Keep<'de, 'out>> Visitor<'de> for Key<'out, K> {
+    type Value = Cow<'out, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Cow<'out, str>, E> {
+        Ok(K::keep(text))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Cow<'out, str>, E> {
+        Ok(Cow::Owned(text.to_owned()))
     }
 }
 

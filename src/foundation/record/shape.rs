@@ -5,7 +5,7 @@ use super::{
     Application, ApprovalSource, AssetReference, Attachment, DOCUMENT_TYPE, MatchingPolicy, RESOLUTION_POLICY,
     ROOT_MARKER, SCHEMA_VERSION, SCOPE_AUTHORITY, SCOPE_KIND, Scope, UPDATE_POLICY, snapshot_path,
 };
-use crate::foundation::digest::{self, Digest};
+use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text;
@@ -32,7 +32,7 @@ const SCOPE_KEYS: [&str; 7] =
 const HISTORY_KEYS: [&str; 7] =
     ["asset", "role", "scope", "resolution_policy", "approved_at", "update_policy", "replaced_at"];
 
-/// Checks a whole record and gives its entries.
+/// Checks a whole record and gives its attachments, in which the entries as they stand in the document are still missing.
 pub(super) fn attachments(document: &Value) -> Result<Vec<Attachment>, Refusal> {
     let record = fields(Some(document), &"record", &RECORD_KEYS)?;
     versions(record)?;
@@ -74,22 +74,10 @@ fn attachment(value: &Value, label: &dyn Display, index: usize) -> Result<Attach
     let asset = asset(entry.get("asset"), &format_args!("{label}.asset"))?;
     let enabled = state(entry, label)?;
     let role = bounded_text(entry.get("role"), &format_args!("{label}.role"))?;
-    let (scope_object, scope) = scope(entry.get("scope"), &format_args!("{label}.scope"))?;
+    let scope = scope(entry.get("scope"), &format_args!("{label}.scope"))?;
     let approved_at = policies(entry, label)?;
     let history = history(entry.get("history"), label, index)?;
-    let scope_digest = digest::of_object(&scope_object).ok_or(Reason::RecordShape)?;
-    Ok(Attachment {
-        id: id.to_owned(),
-        asset,
-        enabled,
-        role,
-        scope,
-        approved_at,
-        history,
-        scope_object,
-        scope_digest,
-        entry: value.clone(),
-    })
+    Ok(Attachment { id: id.to_owned(), asset, enabled, role, scope, approved_at, history, entry: Value::Null })
 }
 
 fn attachment_id<'v>(entry: &'v Object, label: &dyn Display) -> Result<&'v str, Refusal> {
@@ -206,7 +194,7 @@ fn asset(value: Option<&Value>, label: &dyn Display) -> Result<AssetReference, R
     Ok(AssetReference { id, version, digest, snapshot })
 }
 
-fn scope(value: Option<&Value>, label: &dyn Display) -> Result<(Object, Scope), Refusal> {
+fn scope(value: Option<&Value>, label: &dyn Display) -> Result<Scope, Refusal> {
     let scope = fields(value, label, &SCOPE_KEYS)?;
     constant(scope, "kind", SCOPE_KIND, &format_args!("{label}.kind must be workspace."))?;
     constant(
@@ -224,7 +212,7 @@ fn scope(value: Option<&Value>, label: &dyn Display) -> Result<(Object, Scope), 
     require(is_executable(&scope_of), || {
         format!("{label}.application and applies_to do not form an executable scope.")
     })?;
-    Ok((scope.clone(), scope_of))
+    Ok(scope_of)
 }
 
 fn is_executable(scope: &Scope) -> bool {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// Members up to which a list is searched.
-const LISTED: usize = 12;
+const LISTED: usize = 24;
 
 /// A map that borrows from nothing.
 pub type Object = Map<'static>;
@@ -36,12 +36,7 @@ impl<'a> Map<'a> {
 
     /// A map of members whose keys are all different, which is not looked for again.
     pub(super) fn of_distinct<const N: usize>(members: [(&'a str, Tree<'a>); N]) -> Self {
-        if N > LISTED {
-            return Map(Members::Indexed(Box::new(
-                members.into_iter().map(|(key, value)| (key.into(), value)).collect(),
-            )));
-        }
-        Map(Members::Listed(members.into_iter().map(|(key, value)| (key.into(), value)).collect()))
+        Self::of_different(members.into_iter().map(|(key, value)| (key.into(), value)).collect())
     }
 
     /// Where the value of a key stands; a new one stands last, and is `null`.
@@ -56,13 +51,22 @@ impl<'a> Map<'a> {
         match &mut self.0 {
             Members::Indexed(map) => map.entry(key).or_insert(Tree::Null),
             Members::Listed(list) => {
-                let at = list.iter().position(|(known, _)| **known == *key).unwrap_or(list.len());
+                let at = list.iter().position(|(known, _)| is_same(known, &key)).unwrap_or(list.len());
                 if at == list.len() {
                     push(list, (key, Tree::Null));
                 }
                 &mut list[at].1
             }
         }
+    }
+
+    /// A map of members whose keys are different.
+    pub(crate) fn of_different(members: Vec<(Cow<'a, str>, Tree<'a>)>) -> Self {
+        Map(if members.len() > LISTED {
+            Members::Indexed(Box::new(members.into_iter().collect()))
+        } else {
+            Members::Listed(members)
+        })
     }
 
     /// Sets a member. An existing key keeps its place; the former value is returned.
@@ -75,7 +79,7 @@ impl<'a> Map<'a> {
         match &mut self.0 {
             Members::Indexed(map) => map.insert(key, value),
             Members::Listed(list) => {
-                if let Some((_, former)) = list.iter_mut().find(|(known, _)| **known == *key) {
+                if let Some((_, former)) = list.iter_mut().find(|(known, _)| is_same(known, &key)) {
                     return Some(std::mem::replace(former, value));
                 }
                 push(list, (key, value));
@@ -100,7 +104,7 @@ impl<'a> Map<'a> {
     pub fn remove(&mut self, key: &str) -> Option<Tree<'a>> {
         match &mut self.0 {
             Members::Listed(list) => {
-                let at = list.iter().position(|(known, _)| **known == *key)?;
+                let at = list.iter().position(|(known, _)| is_same(known, key))?;
                 Some(list.remove(at).1)
             }
             Members::Indexed(map) => map.shift_remove(key),
@@ -110,7 +114,7 @@ impl<'a> Map<'a> {
     /// A member.
     pub fn get(&self, key: &str) -> Option<&Tree<'a>> {
         match &self.0 {
-            Members::Listed(list) => list.iter().find(|(known, _)| **known == *key).map(|(_, value)| value),
+            Members::Listed(list) => list.iter().find(|(known, _)| is_same(known, key)).map(|(_, value)| value),
             Members::Indexed(map) => map.get(key),
         }
     }
@@ -118,7 +122,7 @@ impl<'a> Map<'a> {
     /// A member, to be changed.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Tree<'a>> {
         match &mut self.0 {
-            Members::Listed(list) => list.iter_mut().find(|(known, _)| **known == *key).map(|(_, value)| value),
+            Members::Listed(list) => list.iter_mut().find(|(known, _)| is_same(known, key)).map(|(_, value)| value),
             Members::Indexed(map) => map.get_mut(key),
         }
     }
@@ -178,6 +182,12 @@ impl<'a> Map<'a> {
             }
         }
     }
+}
+
+/// Whether two keys are the same. Keys of the same length mostly differ at their ends, which is seen at once.
+#[inline]
+pub(crate) fn is_same(left: &str, right: &str) -> bool {
+    left.len() == right.len() && left.as_bytes().last() == right.as_bytes().last() && left == right
 }
 
 /// The members of a map of either kind; the other part is empty.
@@ -316,7 +326,7 @@ mod tests {
     /// Everything a map does, beside the same done to a list of pairs.
     #[test]
     fn a_map_behaves_the_same_below_and_above_the_size_that_is_indexed() {
-        for size in [0, 1, 11, 12, 13, 40] {
+        for size in [0, 1, 23, 24, 25, 40] {
             let keys: Vec<String> =
                 (0..size).rev().map(|n| format!("{n}{}", if n % 3 == 0 { "" } else { "x" })).collect();
             let mut object: Object = keys.iter().map(|key| (key.clone(), Value::from(key.as_str()))).collect();

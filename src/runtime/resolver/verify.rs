@@ -6,7 +6,7 @@
 
 use super::ResolveRequest;
 use crate::capability::snapshot;
-use crate::capability::workspace::{is_own, is_own_directory, read_beneath};
+use crate::capability::workspace::{is_own, is_own_directory, read_beneath_into};
 use crate::foundation::digest::Digest;
 use crate::foundation::limits;
 use crate::foundation::load_plan::LoadPlan;
@@ -64,7 +64,12 @@ pub(super) struct Verifier<'a, S: Observe> {
     /// The directory of the snapshots, once it was asked for; `None` inside where it cannot be held.
     assets: OnceCell<Option<S::Directory>>,
     standings: HashMap<Digest, Result<Standing, ReasonCode>>,
+    /// Room for the snapshot that is looked at.
+    bytes: Vec<u8>,
 }
+
+/// What is kept of the room, at most: a large snapshot's would be in the way of what the next one is decoded to.
+const KEPT: usize = 1 << 20;
 
 impl<'a, S: Observe> Verifier<'a, S> {
     pub(super) fn new(
@@ -74,12 +79,25 @@ impl<'a, S: Observe> Verifier<'a, S> {
         inspector: &'a dyn Inspector,
     ) -> Self {
         let (workspace, own) = (&request.workspace, request.hardened);
-        Self { system, directory, workspace, own, inspector, assets: OnceCell::new(), standings: HashMap::new() }
+        Self {
+            system,
+            directory,
+            workspace,
+            own,
+            inspector,
+            assets: OnceCell::new(),
+            standings: HashMap::new(),
+            bytes: Vec::new(),
+        }
     }
 
     pub(super) fn verify(&mut self, asset: &AssetReference) -> Result<Verified, ReasonCode> {
         if !self.standings.contains_key(&asset.digest) {
-            let standing = self.standing(asset);
+            let mut bytes = std::mem::take(&mut self.bytes);
+            let standing = self.standing(asset, &mut bytes);
+            if bytes.capacity() <= KEPT {
+                self.bytes = bytes;
+            }
             self.standings.insert(asset.digest, standing);
         }
         let standing = match self.standings.get(&asset.digest) {
@@ -93,32 +111,29 @@ impl<'a, S: Observe> Verifier<'a, S> {
         Ok(Verified { can_load_now: standing.can_load_now, needs_password: standing.needs_password })
     }
 
-    fn standing(&self, asset: &AssetReference) -> Result<Standing, ReasonCode> {
-        let (bytes, facts) = match self.read(asset).ok_or(ReasonCode::AssetInvalid)? {
-            Ok(read) => read,
+    fn standing(&self, asset: &AssetReference, bytes: &mut Vec<u8>) -> Result<Standing, ReasonCode> {
+        let facts = match self.read(asset, bytes).ok_or(ReasonCode::AssetInvalid)? {
+            Ok(facts) => facts,
             Err(Fault::NotFound) => return Err(ReasonCode::SnapshotMissing),
             Err(_) => return Err(ReasonCode::AssetInvalid),
         };
         if self.own && !(is_own(self.system, &facts) && self.holds_own_assets()) {
             return Err(ReasonCode::AssetInvalid);
         }
-        if Digest::of(&bytes) != asset.digest {
+        if Digest::of(bytes) != asset.digest {
             return Err(ReasonCode::SnapshotDigestMismatch);
         }
-        self.inspector.standing(&bytes).map_err(|_| ReasonCode::AssetInvalid)
+        self.inspector.standing(bytes).map_err(|_| ReasonCode::AssetInvalid)
     }
 
-    /// The snapshot's bytes; `None` only for a reference that no record admits.
-    fn read(&self, asset: &AssetReference) -> Option<Result<(Vec<u8>, Facts), Fault>> {
-        let path = snapshot::place(asset)?;
-        Some(match self.assets() {
-            Some(assets) => {
-                let name = RelativePath::parse(&snapshot_name(&asset.digest))?;
-                read_beneath(self.system, assets, &name, limits::SNAPSHOT_BYTES)
-            }
+    /// Reads the snapshot's bytes; `None` only for a reference that no record admits.
+    fn read(&self, asset: &AssetReference, bytes: &mut Vec<u8>) -> Option<Result<Facts, Fault>> {
+        let (directory, path) = match self.assets() {
+            Some(assets) => (assets, RelativePath::parse(&snapshot_name(&asset.digest))?),
             // The way is named to the system anew, so that the fault is that of the snapshot.
-            None => read_beneath(self.system, self.directory, &self.workspace.join(&path), limits::SNAPSHOT_BYTES),
-        })
+            None => (self.directory, self.workspace.join(&snapshot::place(asset)?)),
+        };
+        Some(read_beneath_into(self.system, directory, &path, limits::SNAPSHOT_BYTES, bytes))
     }
 
     fn assets(&self) -> Option<&S::Directory> {

@@ -71,7 +71,7 @@ pub fn protect(asset: &[u8], password: &[u8], fresh: &Fresh, cost: Argon2id) -> 
     if plain.len() > PAYLOAD_BYTES {
         return Err(ProtectFault::TooLarge);
     }
-    let manifest = protected(&asset.manifest);
+    let manifest = protected(&asset.manifest.to_value());
     let envelope = close(&manifest, plain, password, fresh, cost).ok_or(ProtectFault::NotLoadable)?;
     let manifest = write::pretty(&manifest).map_err(|_| ProtectFault::NotLoadable)?;
     let others = asset.container.entries.iter();

@@ -34,7 +34,7 @@ use cap_std::fs::Dir;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::rand::GetRandomFlags;
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use process::Standby;
@@ -53,7 +53,13 @@ pub struct OsSystem {
 /// `cap_std::fs::Dir` is the type that says "a capability", but its own opens follow links inside the directory, so
 /// no path is ever resolved through it: every open here names its own rules to the kernel.
 #[derive(Clone)]
-pub struct Directory(Arc<Dir>);
+pub struct Directory(Arc<Held>);
+
+struct Held {
+    directory: Dir,
+    /// The mount that it lies on, once that was asked: a descriptor stays on its mount.
+    mount: OnceLock<u64>,
+}
 
 /// A held file.
 pub struct File(OwnedFd);
@@ -80,13 +86,22 @@ impl OsSystem {
 
 impl Directory {
     fn new(opened: OwnedFd) -> Self {
-        Self(Arc::new(Dir::from_std_file(std::fs::File::from(opened))))
+        let directory = Dir::from_std_file(std::fs::File::from(opened));
+        Self(Arc::new(Held { directory, mount: OnceLock::new() }))
+    }
+
+    fn mount(&self) -> Result<u64, Fault> {
+        if let Some(mount) = self.0.mount.get() {
+            return Ok(*mount);
+        }
+        let mount = walk::mount_of(self.as_fd())?;
+        Ok(*self.0.mount.get_or_init(|| mount))
     }
 }
 
 impl AsFd for Directory {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.0.directory.as_fd()
     }
 }
 

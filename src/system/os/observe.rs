@@ -16,11 +16,21 @@ const DIGEST_STEP: usize = 256 * 1024;
 
 impl OsSystem {
     fn open_beneath(self, base: &Directory, path: &RelativePath, flags: OFlags) -> Result<OwnedFd, Fault> {
+        self.open_and_look_beneath(base, path, flags).map(|(opened, _)| opened)
+    }
+
+    /// As `open_beneath`, with the facts of what was opened where they came along.
+    fn open_and_look_beneath(
+        self,
+        base: &Directory,
+        path: &RelativePath,
+        flags: OFlags,
+    ) -> Result<(OwnedFd, Option<Facts>), Fault> {
         if self.confined {
-            return walk::open_stepwise(base.as_fd(), path, flags, true);
+            return walk::open_stepwise(base.as_fd(), path, flags, Some(base.mount()?));
         }
         let name = if path.is_here() { "." } else { path.as_str() };
-        walk::open_resolved(base.as_fd(), name, flags, Mode::empty(), walk::BENEATH)
+        walk::open_resolved(base.as_fd(), name, flags, Mode::empty(), walk::BENEATH).map(|opened| (opened, None))
     }
 }
 
@@ -32,7 +42,8 @@ impl Observe for OsSystem {
         if self.confined {
             let top = rustix::fs::openat(CWD, "/", walk::DIRECTORY | OFlags::PATH, Mode::empty())?;
             let below = RelativePath::parse(path.as_str().trim_start_matches('/')).ok_or(Fault::Escapes)?;
-            return walk::open_stepwise(top.as_fd(), &below, walk::DIRECTORY, false).map(Directory::new);
+            return walk::open_stepwise(top.as_fd(), &below, walk::DIRECTORY, None)
+                .map(|(opened, _)| Directory::new(opened));
         }
         let opened = walk::open_resolved(CWD, path.as_str(), walk::DIRECTORY, Mode::empty(), walk::NO_LINKS)?;
         Ok(Directory::new(opened))
@@ -49,11 +60,17 @@ impl Observe for OsSystem {
         self.open_beneath(directory, path, walk::FILE).map(File)
     }
 
+    fn open_file_with_facts(&self, directory: &Directory, path: &RelativePath) -> Result<(File, Facts), Fault> {
+        let (opened, facts) = self.open_and_look_beneath(directory, path, walk::FILE)?;
+        let facts = facts.map_or_else(|| walk::facts_of(opened.as_fd()), Ok)?;
+        Ok((File(opened), facts))
+    }
+
     fn open_file_in(&self, directory: &Directory, name: &str) -> Result<File, Fault> {
         let name = single_name(name)?;
         if self.confined {
             let path = RelativePath::parse(name).ok_or(Fault::Escapes)?;
-            return walk::open_stepwise(directory.as_fd(), &path, walk::FILE, false).map(File);
+            return walk::open_stepwise(directory.as_fd(), &path, walk::FILE, None).map(|(opened, _)| File(opened));
         }
         walk::open_resolved(directory.as_fd(), name, walk::FILE, Mode::empty(), walk::INSIDE).map(File)
     }
@@ -68,6 +85,10 @@ impl Observe for OsSystem {
 
     fn read(&self, file: &File, limit: u64) -> Result<Vec<u8>, Fault> {
         read_bounded(file.as_fd(), limit)
+    }
+
+    fn read_sized(&self, file: &File, facts: &Facts, limit: u64, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+        read_sized(file.as_fd(), facts, limit, bytes)
     }
 
     fn digest(&self, file: &File, limit: u64) -> Result<Digest, Fault> {
@@ -180,6 +201,27 @@ pub(super) fn read_bounded(file: BorrowedFd<'_>, limit: u64) -> Result<Vec<u8>, 
                 bytes.zeroize();
                 return Err(errno.into());
             }
+        }
+    }
+}
+
+/// Reads a regular file of these facts: its size and, if there is more, some of that. The end is not looked for
+/// where the size was read: whether the file grew is seen in the facts afterwards.
+fn read_sized(file: BorrowedFd<'_>, facts: &Facts, limit: u64, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+    if facts.kind != Kind::Regular {
+        return Err(Fault::WrongKind);
+    }
+    if facts.size > limit {
+        return Err(Fault::TooLarge);
+    }
+    let size = usize::try_from(facts.size).map_err(|_| Fault::TooLarge)?;
+    bytes.clear();
+    bytes.reserve_exact(size.saturating_add(1));
+    loop {
+        let offset = u64::try_from(bytes.len()).map_err(|_| Fault::TooLarge)?;
+        let read = rustix::io::retry_on_intr(|| rustix::io::pread(file, spare_capacity(bytes), offset))?;
+        if read == 0 || bytes.len() >= size {
+            return Ok(());
         }
     }
 }

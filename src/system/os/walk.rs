@@ -46,29 +46,34 @@ pub(super) fn open_resolved(
     Err(Fault::Changed)
 }
 
-/// Opens beneath a held directory, one component at a time, with plain openat.
+/// Opens beneath a held directory, one component at a time, with plain openat; all of them on `mount`, if one is given.
+/// Also gives what was seen of the last one where its mount was judged: the facts come with the same call.
 pub(super) fn open_stepwise(
     base: BorrowedFd<'_>,
     path: &RelativePath,
     flags: OFlags,
-    same_mount: bool,
-) -> Result<OwnedFd, Fault> {
-    let mount = mount_of(base)?;
+    mount: Option<u64>,
+) -> Result<(OwnedFd, Option<Facts>), Fault> {
     let mut held = None;
+    let mut seen = None;
     let mut parts = path.components().peekable();
     if parts.peek().is_none() {
-        return Ok(openat(base, ".", flags, Mode::empty())?);
+        return Ok((openat(base, ".", flags, Mode::empty())?, None));
     }
     while let Some(part) = parts.next() {
         let directory = held.as_ref().map_or(base, OwnedFd::as_fd);
         let last = parts.peek().is_none();
         let next = open_component(directory, part, if last { flags } else { DIRECTORY | OFlags::PATH })?;
-        if same_mount && mount_of(next.as_fd())? != mount {
-            return Err(Fault::Escapes);
+        if let Some(mount) = mount {
+            let found = look_into(next.as_fd(), StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)?;
+            if mount_in(&found)? != mount {
+                return Err(Fault::Escapes);
+            }
+            seen = Some(facts(&found));
         }
         held = Some(next);
     }
-    held.ok_or(Fault::NotFound)
+    held.map(|held| (held, seen)).ok_or(Fault::NotFound)
 }
 
 fn open_component(directory: BorrowedFd<'_>, part: &str, flags: OFlags) -> Result<OwnedFd, Fault> {
@@ -91,8 +96,15 @@ pub(super) fn link_or_wrong_kind(directory: BorrowedFd<'_>, name: &str) -> Fault
 }
 
 /// The mount that a descriptor lies on. Device numbers do not tell: a bind mount keeps them.
-fn mount_of(held: BorrowedFd<'_>) -> Result<u64, Fault> {
-    let found = statx(held, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
+pub(super) fn mount_of(held: BorrowedFd<'_>) -> Result<u64, Fault> {
+    mount_in(&look_into(held, StatxFlags::MNT_ID)?)
+}
+
+fn look_into(held: BorrowedFd<'_>, wanted: StatxFlags) -> Result<Statx, Fault> {
+    Ok(rustix::io::retry_on_intr(|| statx(held, "", AtFlags::EMPTY_PATH, wanted))?)
+}
+
+fn mount_in(found: &Statx) -> Result<u64, Fault> {
     if found.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
         return Err(Fault::Unsupported("statx mount identifiers"));
     }
