@@ -22,8 +22,8 @@ use kdna_broker::foundation::json::write::pretty;
 use kdna_broker::foundation::time::Timestamp;
 use kdna_broker::runtime::{self, InputKind, LoadProfile};
 use protect::{PASSWORD, asset, envelope, long_judgment};
-use support::command::{Exit, Program, Scratch, run};
-use timing::{at, times};
+use support::command::{Program, Scratch};
+use timing::{at, ended, times};
 
 const ROUNDS: usize = 7;
 const ARGON2ID: &str = "kdna.encryption.password";
@@ -78,7 +78,7 @@ fn through_the_command(what: &str, bytes: &[u8]) {
     scratch.file("a.kdna", bytes, 0o600);
     row(what, || {
         let command = scratch.command(Program::Owner, ["load", "a.kdna", "--profile=full", "--password-stdin"]);
-        assert_eq!(run(command, Some(PASSWORD)).exit, Exit::Status(0));
+        assert!(ended(command, PASSWORD).status.success());
     });
 }
 

@@ -38,9 +38,9 @@ use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use support::command::{Program, Scratch, run};
+use support::command::{Program, Scratch};
 use support::package;
-use timing::{at, times};
+use timing::{at, ended, times};
 
 const TASK: &str = "review the pull request";
 const COUNT: usize = 64;
@@ -213,7 +213,7 @@ fn decide(root: &Path, expected: &str) {
 fn command(scratch: &Scratch, root: &Path) {
     let root = root.to_str().unwrap();
     let command = scratch.command(Program::Owner, ["resolve", "--cwd", root, "--task-stdin"]);
-    assert!(run(command, Some(TASK.as_bytes())).stdout.starts_with(b"{"));
+    assert!(ended(command, TASK.as_bytes()).stdout.starts_with(b"{"));
 }
 
 /// A record as full as the limits admit: 1,024 attachments, up to 512 phrases each, a mebibyte altogether.
