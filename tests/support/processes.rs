@@ -67,25 +67,23 @@ impl Drop for Caught {
     }
 }
 
-/// Stops the `number`th worker that the server starts from now on, once it is confined; `None` if it was too quick.
+/// Stops the `number`th worker that the server starts from now on, once it is confined: at its work, or while it stands by
+/// for it. `None` if it was too quick.
 pub(crate) fn stop_worker(server: u32, number: usize, within: Duration) -> Option<Caught> {
     let end = Instant::now() + within;
-    let mut seen = Vec::new();
+    let mut seen: Vec<u32> = Vec::new();
     while Instant::now() < end {
-        for worker in children(server) {
-            if !seen.contains(&worker) {
-                seen.push(worker);
-            }
-            if seen.len() == number && status(worker, "Seccomp").as_deref() == Some("2") {
-                let process = i32::try_from(worker).ok().and_then(rustix::process::Pid::from_raw)?;
-                let _ = rustix::process::kill_process(process, rustix::process::Signal::STOP);
-                if stopped(worker) {
-                    return Some(Caught(worker));
-                }
-            }
-        }
-        if seen.len() > number {
+        let here = children(server);
+        let new: Vec<u32> = here.iter().filter(|worker| !seen.contains(worker)).copied().collect();
+        seen.extend(new);
+        let Some(worker) = number.checked_sub(1).and_then(|index| seen.get(index)).copied() else { continue };
+        if !here.contains(&worker) {
             return None;
+        }
+        if status(worker, "Seccomp").as_deref() == Some("2") {
+            let process = i32::try_from(worker).ok().and_then(rustix::process::Pid::from_raw)?;
+            let _ = rustix::process::kill_process(process, rustix::process::Signal::STOP);
+            return stopped(worker).then_some(Caught(worker));
         }
     }
     None
