@@ -46,7 +46,7 @@ compared with the workspace. Exit: 0 allowed, 10 declined, 11 no terminal, 2 ref
     entry(
         &[("consent show", "[--file PATH] [--cwd DIR] [--host-root DIR]")],
         "The approved question again, and whether it is still the same; exit 1 if not. Where it cannot be made
-again: what the consent says, and why it no longer applies.",
+again: what the consent says, and why it does not apply here.",
     )
     .json(),
     entry(&[("consent revoke", "[--file PATH]")], "Take it back; loads in flight deliver nothing.").json(),
