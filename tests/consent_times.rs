@@ -14,7 +14,7 @@ use kdna_broker::delegate::Delegate;
 use kdna_broker::foundation::digest::Digest;
 use kdna_broker::foundation::path::AbsolutePath;
 use kdna_broker::foundation::record::Record;
-use kdna_broker::foundation::refusal::{Code, Reason, Refusal};
+use kdna_broker::foundation::refusal::{Code, Reason, Refusal, Stage};
 use kdna_broker::system::sim::{Crash, HookAction, SimSystem, World};
 use kdna_broker::system::{Fault, System as _};
 use std::collections::BTreeSet;
@@ -246,6 +246,16 @@ fn a_managed_policy_narrows_by_each_of_its_members() {
     }
     let least = r#"{"document_type":"kdna-broker.managed-policy","schema_version":"0.1.0"}"#;
     assert_eq!(with_policy(least.to_owned()), Ok(()), "every member may be absent");
+}
+
+#[test]
+fn a_policy_that_wants_the_asset_sealed_lets_the_embedded_runtime_load_and_none_that_is_given_a_path() {
+    let policy = POLICY.replace("\"seccomp\":true", "\"seccomp\":true,\"sealed\":true,\"pin\":\"embedded\"");
+    assert_eq!(with_policy(policy.clone()), Ok(()));
+    let system = full_system();
+    system.arrange(|world| world.set_content(POLICY_PATH, policy.as_bytes()).unwrap());
+    let refused = load(&Broker::start(system.clone(), settings(), Delegate::path_bound()).unwrap()).unwrap_err();
+    assert_eq!((refused.reason(), refused.stage()), (Reason::PolicyEnforcement, Stage::PolicyAllows));
 }
 
 #[test]

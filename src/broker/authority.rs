@@ -6,7 +6,7 @@ use crate::broker::load::{Load, Step, done, proved};
 use crate::consent::binding::{Moment, check_time};
 use crate::consent::ledger::{Key, Ledger};
 use crate::foundation::refusal::{Reason, Refusal, Stage};
-use crate::system::System;
+use crate::system::{Enforcement, System};
 
 /// The attachment was approved on this machine, where that is required.
 pub(super) fn ledger<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Step {
@@ -21,7 +21,9 @@ pub(super) fn consent_time<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>
 
 /// Nothing in the managed policy stands against it.
 pub(super) fn policy_allows<S: System>(broker: &Broker<S>, load: &mut Load<'_, S>) -> Step {
-    done(broker.check_policy(load))
+    // A task is resolved without an asset. How this one will be given is known; how it was is judged again at the end.
+    let sealed = broker.delegate.is_given_sealed_bytes();
+    done(broker.check_policy(load, load.enforcement.map(|level| Enforcement { sealed, ..level })))
 }
 
 impl<S: System> Broker<S> {
@@ -50,9 +52,9 @@ impl<S: System> Broker<S> {
         Ok(())
     }
 
-    fn check_policy(&self, load: &Load<'_, S>) -> Result<(), Refusal> {
+    fn check_policy(&self, load: &Load<'_, S>, reached: Option<Enforcement>) -> Result<(), Refusal> {
         match &load.policy {
-            Some(policy) => policy.allows(proved(load.lease.as_ref())?, self.system.now(), load.enforcement),
+            Some(policy) => policy.allows(proved(load.lease.as_ref())?, self.system.now(), reached),
             None => Ok(()),
         }
     }
@@ -63,7 +65,7 @@ impl<S: System> Broker<S> {
         load.policy = self.managed.current(&self.system).map_err(again)?;
         let ledger = self.check_ledger(load).map_err(again)?;
         self.check_consent_time(load, &ledger).map_err(again)?;
-        self.check_policy(load).map_err(again)
+        self.check_policy(load, load.enforcement).map_err(again)
     }
 }
 

@@ -125,7 +125,17 @@ impl Page {
         let shown = display(name, SHOWN);
         let names = || self.entries.iter().flat_map(Entry::names);
         let first = names().filter_map(|known| known.split(' ').next());
-        match nearest(name, names().chain(first)) {
+        // Of two words whose first is right, that one makes nothing nearer.
+        let split = name.split_once(' ');
+        let below = |known: &'static str| known.strip_prefix(split?.0)?.strip_prefix(' ');
+        let below: Vec<&str> = names().filter_map(below).collect();
+        let near = match split {
+            Some((first, sub)) if !below.is_empty() => {
+                nearest(sub, below.into_iter()).map(|sub| format!("{first} {sub}"))
+            }
+            _ => nearest(name, names().chain(first)).map(str::to_owned),
+        };
+        match near {
             Some(known) => format!("{message}: {shown}\nDid you mean {known}?"),
             None => format!("{message}: {shown}"),
         }
@@ -210,12 +220,28 @@ mod tests {
     }
 
     #[test]
+    fn what_the_help_names_beside_the_commands_has_a_page_as_well() {
+        for page in [&OWNER, &BROKER] {
+            for name in ["help", "version"] {
+                assert!(page.whole().contains(&format!("\n  {name}")));
+                let said = page.help(&[name.to_owned()]);
+                assert_eq!((said.exit, said.errors.as_str()), (0, ""), "{name}");
+                assert_eq!(page.asked(name, &["--help".to_owned()]), Some(said));
+            }
+        }
+    }
+
+    #[test]
     fn a_name_that_nothing_has_is_answered_with_the_nearest_one() {
         let said = OWNER.help(&["atach".to_owned()]);
         assert_eq!((said.exit, said.output.as_str()), (2, ""));
         assert!(said.errors.contains("There is no command: atach\nDid you mean attach?\n"), "{}", said.errors);
         assert!(BROKER.help(&["cosent".to_owned()]).errors.contains("\nDid you mean consent?\n"));
+        assert!(BROKER.unknown("No", "consent rewoke").ends_with("\nDid you mean consent revoke?"));
         assert!(!OWNER.help(&["frobnicate".to_owned()]).errors.contains("Did you mean"));
+        for far in ["frob", "-h", "--host"] {
+            assert_eq!(BROKER.unknown("No", &format!("consent {far}")), format!("No: consent {far}"));
+        }
     }
 
     #[test]

@@ -3,10 +3,10 @@
 //!
 //! Foreign text is shown as in the other questions: escaped, on rows of its own, in quotes where it is somebody's words.
 
-use super::prompt::{FIELD_ROWS, cells, field, list, middle_cut, plain, quoted};
+use super::prompt::{FIELD_ROWS, field, lines, list, middle_cut, plain, quoted};
 
-/// Cells that an answer takes behind the question.
-const ANSWER: usize = 3;
+/// What takes as many cells behind the question as an answer.
+const ANSWER: &str = "yes";
 /// What is said where something was left out or cut.
 const CUT: &str = "  (cut here; --preview shows all)";
 
@@ -71,9 +71,9 @@ pub(crate) struct Fitted<'a> {
 impl Fitted<'_> {
     /// The text for a window of these rows and columns; `None` where what must be seen does not fit.
     pub(crate) fn text(&self, (rows, columns): (u16, u16)) -> Option<String> {
-        let (rows, columns) = (usize::from(rows), usize::from(columns).max(1));
-        let lines = |row: &str| cells(row).div_ceil(columns).max(1);
-        let fixed = lines(self.heading) + (cells(self.ask) + ANSWER).div_ceil(columns);
+        let rows = usize::from(rows);
+        let lines = |row: &str| lines(row, columns);
+        let fixed = lines(self.heading) + lines(&format!("{}{ANSWER}", self.ask));
         let least = |part: &Part| if part.required { part.least } else { 0 };
         let mut given: Vec<usize> = self.parts.iter().map(least).collect();
         let fits = |given: &[usize], more: usize| {
@@ -151,6 +151,37 @@ mod tests {
                 assert!(labels.contains(&"Asset "), "{shown}");
             }
         }
+    }
+
+    /// As terminals do it: what does not fit the rest of a line begins the next.
+    fn on_a_terminal(text: &str, columns: usize) -> usize {
+        let mut lines = 0;
+        for row in text.split('\n') {
+            let mut left = 0;
+            lines += usize::from(row.is_empty());
+            for character in row.chars() {
+                let cells = if character == '写' { 2 } else { 1 };
+                if left < cells {
+                    (lines, left) = (lines + 1, columns);
+                }
+                left -= cells;
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn a_wide_character_that_begins_a_new_line_makes_no_question_larger_than_its_window() {
+        let parts = parts(&"写".repeat(500));
+        let question = Fitted { heading: "Attach an asset:", parts: &parts, ask: ASK };
+        for columns in 20..100 {
+            for rows in 8..60 {
+                let Some(shown) = question.text((rows, columns)) else { continue };
+                let taken = on_a_terminal(&format!("{shown}yes"), usize::from(columns));
+                assert!(taken <= usize::from(rows), "{rows} rows of {columns}\n{shown}");
+            }
+        }
+        assert!(question.text((12, 39)).is_some());
     }
 
     #[test]

@@ -75,17 +75,17 @@ fn decision(facts: &DraftFacts) -> Vec<String> {
 
 /// Whether a window of these rows and columns shows a whole text at once.
 pub fn holds(text: &str, (rows, columns): (u16, u16)) -> bool {
-    let columns = usize::from(columns).max(1);
-    text.split('\n').map(|row| cells(row).div_ceil(columns).max(1)).sum::<usize>() <= usize::from(rows)
+    text.split('\n').map(|row| lines(row, columns)).sum::<usize>() <= usize::from(rows)
 }
 
 /// Whether a window of these rows and columns shows host, destination and question at once.
 pub fn fits(draft: &ConsentDraft, (rows, columns): (u16, u16)) -> bool {
-    let columns = usize::from(columns).max(1);
     let tail = decision(draft.as_facts());
-    let lines = |row: &str| cells(row).div_ceil(columns).max(1);
     // The blank row before the question, and the room for the answer.
-    let needed = tail.iter().map(|row| lines(row)).sum::<usize>() + 1 + lines(QUESTION) + usize::from(columns < 60);
+    let needed = tail.iter().map(|row| lines(row, columns)).sum::<usize>()
+        + 1
+        + lines(QUESTION, columns)
+        + usize::from(columns < 60);
     needed <= usize::from(rows)
 }
 
@@ -200,7 +200,28 @@ pub(super) fn field(label: &str, tokens: &[String], limit: usize, cut: &str) -> 
 
 /// Cells of a text, never too few: everything outside ASCII counts as wide, which it is on some terminals.
 pub(super) fn cells(text: &str) -> usize {
-    text.chars().map(|character| if character.is_ascii() { 1 } else { 2 }).sum()
+    text.chars().map(width).sum()
+}
+
+fn width(character: char) -> usize {
+    if character.is_ascii() { 1 } else { 2 }
+}
+
+/// Lines that a row takes in a window of so many columns, never too few: a wide character does not begin in the last cell of
+/// a line, which stays free.
+pub(super) fn lines(row: &str, columns: u16) -> usize {
+    let columns = usize::from(columns).max(1);
+    let mut used = 0;
+    let mut lines = 1;
+    for character in row.chars() {
+        let cells = width(character);
+        if used + cells > columns {
+            lines += 1;
+            used = 0;
+        }
+        used += cells;
+    }
+    lines
 }
 
 fn cells_of(tokens: &[String]) -> usize {

@@ -91,6 +91,11 @@ impl<S: System> Delegate<S> {
             .map(|report| report.enforcement)
     }
 
+    /// Whether an asset is given to it as sealed bytes.
+    pub fn is_given_sealed_bytes(&self) -> bool {
+        self.shape == Shape::Sealed
+    }
+
     /// Where the pins of an external runtime were read.
     pub fn pins_coordinate(&self) -> Option<&AbsolutePath> {
         self.pinned.as_ref().map(|pinned| pinned.coordinate())

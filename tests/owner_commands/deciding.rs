@@ -374,7 +374,7 @@ fn showing_a_consent_makes_the_approved_text_again_and_tells_whether_it_is_still
 }
 
 #[test]
-fn a_consent_whose_question_cannot_be_made_again_is_told_from_its_document_and_why_it_no_longer_applies() {
+fn a_consent_whose_question_cannot_be_made_again_is_told_from_its_document_and_why_it_does_not_apply_here() {
     let scene = asked();
     let allowed = request(&scene, "ws", &["--expires-in", "2d"], b"y\n");
     assert_eq!(allowed.exit, Exit::Status(0));
@@ -391,11 +391,15 @@ fn a_consent_whose_question_cannot_be_made_again_is_told_from_its_document_and_w
         for says in [&format!("  Host         {HOST}\n"), &format!("  Destination  \"{PROCESSOR}\"\n"), &digest, &id] {
             assert!(shown.contains(says.as_str()), "{says}: {shown}");
         }
-        assert!(shown.contains("It no longer applies. ") && shown.contains(why), "{why}: {shown}");
+        assert!(shown.contains("It does not apply here. ") && shown.contains(why), "{why}: {shown}");
+        assert!(
+            !shown.contains("no longer") && !shown.contains("Attach an asset"),
+            "where it was given it holds: {shown}"
+        );
         assert!(!shown.contains("[y/N]"), "no question is shown that was not asked: {shown}");
     };
     told(&other, "It was given for another workspace than ");
-    told(&bare, "No KDNA workspace attachment record was found");
+    told(&bare, "or above it. Name the workspace that it was given for with --cwd.");
     let owner = |words: &[&str]| run(scene.scratch.command(Program::Owner, words), None);
     assert_eq!(owner(&["disable", &id, "--cwd", &cwd]).exit, Exit::Status(0));
     told(&cwd, "The attachment is disabled. Next: kdna enable ");

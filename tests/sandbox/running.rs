@@ -231,8 +231,8 @@ fn standby_waits() {
     let process = OsSystem::new().stand_by().unwrap();
     let child = wait_for_child(|status| status.contains("Seccomp:\t2"));
     // It has nothing to read and nothing to open: it sleeps until its order comes, which may be long after.
+    wait_for(|| status(&child).contains("State:\tS").then_some(()));
     std::thread::sleep(Duration::from_millis(50));
-    assert!(status(&child).contains("State:\tS"), "{}", status(&child));
     let report =
         stage.run_by("", |order| order.directory = None, |order| OsSystem::new().run_by(Some(process), order, || ()));
     let report = report.unwrap();

@@ -133,7 +133,7 @@ fn show<S: System>(system: &S, environment: &Environment, arguments: &Arguments)
             let approved = told::approved(&consent);
             let text = format!(
                 "The approved question cannot be made again here. What was approved, as the consent says it:\n{approved}\n\
-                 It no longer applies. {why}"
+                 It does not apply here. {why}"
             );
             return Ok(Outcome::text(text).exiting(1));
         }

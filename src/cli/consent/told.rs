@@ -1,4 +1,4 @@
-//! A consent whose question cannot be made again: what its document says was approved, and why it no longer applies. Nothing
+//! A consent whose question cannot be made again: what its document says was approved, and why it does not apply here. Nothing
 //! is taken from the workspace for what was approved: what stands there now may be something else.
 
 use crate::capability::workspace;
@@ -50,7 +50,17 @@ pub(super) fn why<S: System>(
     refusal: &Refusal,
 ) -> String {
     let other = || format!("{} ({}) {}", refusal.message(), refusal.reason(), refusal.remedy());
-    let Ok(Some(located)) = workspace::locate(system, start, None, home) else { return other() };
+    let located = match workspace::locate(system, start, None, home) {
+        Ok(Some(located)) => located,
+        // The consent may be as good as ever where it was given.
+        Ok(None) => {
+            let start = shell_word(&display(start, limits::PATH_UNITS));
+            return format!(
+                "Nothing is attached in {start} or above it. Name the workspace that it was given for with --cwd."
+            );
+        }
+        Err(_) => return other(),
+    };
     let here = shell_word(&display(located.root.as_str(), limits::PATH_UNITS));
     if consent.timed().is_some_and(|timed| timed.workspace_root_digest != of_root_path(located.root.as_str())) {
         return format!("It was given for another workspace than {here}. Name that one with --cwd.");

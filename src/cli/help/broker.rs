@@ -8,9 +8,6 @@ pub(crate) const BROKER: Page = Page {
     head: "kdna-broker: hands a project's judgment asset to an agent host only where a person allowed it",
     entries: &ENTRIES,
     tail: "
-  help [COMMAND], version
-                         'kdna-broker COMMAND --help' says the same of one command as 'kdna-broker help COMMAND'.
-
 --json-errors with consent, adopt, launch and host-config: refusals as one JSON object (code, reason, message, remedy).
 
 Environment of 'mcp': KDNA_MCP_WORKSPACE_ROOT (mandatory), KDNA_MCP_HOST_ID, KDNA_MCP_HOST_PROCESSING_CONSENT_FILE (one consent)
@@ -20,7 +17,7 @@ KDNA_BROKER_STATE_DIR moves the broker's private state.
 ",
 };
 
-const ENTRIES: [Entry; 12] = [
+const ENTRIES: [Entry; 14] = [
     entry(
         &[("mcp", "[--tool-names dotted|portable] [--hardened] [--verbose]")],
         "Serve the three workspace tools on standard input and output (what a host starts). --verbose says
@@ -49,7 +46,7 @@ compared with the workspace. Exit: 0 allowed, 10 declined, 11 no terminal, 2 ref
     entry(
         &[("consent show", "[--file PATH] [--cwd DIR] [--host-root DIR]")],
         "The approved question again, and whether it is still the same; exit 1 if not. Where it cannot be made
-again: what the consent says, and why it no longer applies.",
+again: what the consent says, and why it does not apply here.",
     )
     .json(),
     entry(&[("consent revoke", "[--file PATH]")], "Take it back; loads in flight deliver nothing.").json(),
@@ -89,4 +86,9 @@ Ends as the host ends; 10 declined, 11 no terminal, 2 refused.",
 Exit: 0 a load could work as far as can be told from here, 1 it could not.",
     ),
     entry(&[("demo", "")], "The whole way in a temporary workspace: attach, refuse, ask, deliver, tamper, revoke."),
+    entry(
+        &[("help", "[COMMAND]")],
+        "What the commands do; of one command the same as 'kdna-broker COMMAND --help'.",
+    ),
+    entry(&[("version", "")], "The version of this program."),
 ];

@@ -14,15 +14,13 @@ pub(crate) const OWNER: Page = Page {
     head: "kdna: judgment assets attached to one project",
     entries: &ENTRIES,
     tail: "
-  help [COMMAND], version
-                         'kdna COMMAND --help' says the same of one command as 'kdna help COMMAND'.
-
---json-errors with any command about workspaces or consent: refusals as one JSON object (code, reason, message, remedy).
+--json-errors with any command about workspaces or consent, and with pack and protect: refusals as one JSON object (code, reason,
+message, remedy).
 Exit: 0 done, 1 failed or invalid (doctor: something would be refused), 2 refused or not understood, 3 not loadable now.
 ",
 };
 
-const ENTRIES: [Entry; 16] = [
+const ENTRIES: [Entry; 18] = [
     entry(
         &[(
             "attach",
@@ -106,4 +104,9 @@ in. Only the payload is encrypted: kdna.json and attachments stay readable.",
         "The recorded consent command; 'kdna-broker consent' says more.",
     )
     .json(),
+    entry(
+        &[("help", "[COMMAND]")],
+        "What the commands do; of one command the same as 'kdna COMMAND --help'.",
+    ),
+    entry(&[("version", "")], "The version of this program."),
 ];
