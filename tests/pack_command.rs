@@ -234,3 +234,16 @@ fn a_person_sees_a_card_and_a_program_the_document() {
     let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     assert_eq!(value(&document), value(&piped));
 }
+
+#[test]
+fn directories_in_each_other_are_taken_to_their_limit_and_named_beyond_it() {
+    let author = Author::new();
+    let deep = |levels: usize| format!("attachments/{}", vec!["d"; levels].join("/"));
+    fs::create_dir_all(author.path(&format!("source/{}", deep(16)))).unwrap();
+    author.write(&format!("{}/note.txt", deep(16)), "text");
+    let packed = author.kdna(&["pack", "source", "deep.kdna"]);
+    assert_eq!(packed.exit, Exit::Status(0), "{}", packed.stderr_text());
+    fs::remove_file(author.path("deep.kdna")).unwrap();
+    fs::create_dir_all(author.path(&format!("source/{}", deep(17)))).unwrap();
+    author.assert_refused(&["pack", "source", "deep.kdna"], 1, "more directories in each other than an asset may have");
+}

@@ -115,6 +115,9 @@ impl<S: System> Source<'_, S> {
                     found.push((path.as_str().to_owned(), self.file(&path)?));
                 }
                 Kind::Regular => return Err(nothing_written("there are more files than an asset may have")),
+                Kind::Directory => {
+                    return Err(nothing_written("there are more directories in each other than an asset may have"));
+                }
                 _ => return Err(unreadable(&path)),
             }
         }
