@@ -34,7 +34,8 @@ pub(crate) enum Tool {
 
 const CWD: &str = r#""cwd":{"type":"string","minLength":1,"maxLength":4096}"#;
 const TASK: &str = r#""task":{"type":"string","minLength":1,"maxLength":65536}"#;
-const SELECTION: &str = r#""selection":{"type":"object","additionalProperties":false,"required":["attachment_id","task_digest","approved"],"properties":{"attachment_id":{"type":"string","pattern":"^att_[0-9a-f]{24}$"},"task_digest":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$"},"plan_digest":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$"},"approved":{"const":true}}}"#;
+/// Up to what `approved` may be.
+const SELECTION: &str = r#""selection":{"type":"object","additionalProperties":false,"required":["attachment_id","task_digest","approved"],"properties":{"attachment_id":{"type":"string","pattern":"^att_[0-9a-f]{24}$"},"task_digest":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$"},"plan_digest":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$"},"approved":"#;
 const PROFILE: &str = r#""profile":{"type":"string","enum":["index","compact","scenario","full"]}"#;
 
 impl Tool {
@@ -98,9 +99,8 @@ impl Tool {
         let required = if self == Tool::Status { r#""cwd""# } else { r#""cwd","task""# };
         // A host that makes another schema of this one takes a member without a type for text, and a model under it would
         // send the word "true", which is no approval. The oldest revision has the recorded form.
-        let typed =
-            if revision.has_structured_results() { r#"{"type":"boolean","const":true}"# } else { r#"{"const":true}"# };
-        let selection = SELECTION.replace(r#"{"const":true}"#, typed);
+        let typed = if revision.has_structured_results() { r#""type":"boolean","# } else { "" };
+        let selection = format!(r#"{SELECTION}{{{typed}"const":true}}}}}}"#);
         let properties = match self {
             Tool::Status => CWD.to_owned(),
             Tool::Resolve => [CWD, TASK, &selection].join(","),
