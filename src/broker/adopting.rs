@@ -5,7 +5,7 @@ use crate::broker::asking::{About, Asker};
 use crate::broker::stored;
 use crate::broker::subject;
 use crate::capability::state;
-use crate::capability::workspace::{self, Located, RecordBytes};
+use crate::capability::workspace;
 use crate::consent::adoption;
 use crate::consent::ledger::{Key, Ledger};
 use crate::consent::prompt;
@@ -51,7 +51,7 @@ pub fn adopt<S: System>(
     request: &AdoptionRequest<'_>,
 ) -> Result<Adoption, Refusal> {
     let workspace = workspace::locate(system, request.cwd, None, request.home)?.ok_or(Reason::RecordNotFound)?;
-    let record = read(system, &workspace)?;
+    let record = workspace.settled_record(system)?;
     let ledger = subject::ledger(system, request.state)?;
     let entries = unknown(&Record::read(&record.bytes)?, request.attachment, |attachment| {
         let digest = attachment.entry_digest().ok_or(Reason::Internal)?;
@@ -79,7 +79,7 @@ pub fn adopt<S: System>(
         }
         Ok(_) => {}
     }
-    if read(system, &workspace)?.digest != record.digest {
+    if workspace.settled_record(system)?.digest != record.digest {
         return Err(Reason::ApprovalDrift.into());
     }
     workspace.assert_unchanged(system)?;
@@ -90,10 +90,6 @@ pub fn adopt<S: System>(
         Ledger::approve(system, &state, &Key::new(&workspace.root, &entry.id), digest)?;
     }
     Ok(Adoption::Adopted(entries.len()))
-}
-
-fn read<S: System>(system: &S, workspace: &Located<S>) -> Result<RecordBytes, Refusal> {
-    workspace::settled_record(system, &workspace.directory).map_err(|_| Reason::RecordUnsafe.into())
 }
 
 /// The entries that are meant and not known. Refuses `attachment_unknown`.

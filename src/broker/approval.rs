@@ -6,7 +6,6 @@ use crate::broker::stored;
 use crate::broker::subject::Subject;
 use crate::capability::private_file;
 use crate::capability::state;
-use crate::capability::workspace;
 use crate::consent::binding::Coordinates;
 use crate::consent::document::{self, Consent, Schema};
 use crate::consent::draft::{ConsentDraft, DraftFacts};
@@ -222,8 +221,10 @@ impl<S: System> Question<S> {
         if self.draft.as_facts().expires_at.is_some_and(|expires_at| now >= expires_at) {
             return Err(Reason::ConsentEnded.into());
         }
-        let record = workspace::settled_record(system, &self.subject.workspace.directory);
-        if record.map(|now| now.digest) != Ok(self.subject.record.digest) || Standing::at(system, file) != *standing {
+        let record = self.subject.workspace.settled_record(system);
+        if record.ok().map(|now| now.digest) != Some(self.subject.record.digest)
+            || Standing::at(system, file) != *standing
+        {
             return Err(Reason::ApprovalDrift.into());
         }
         self.subject.workspace.assert_unchanged(system)

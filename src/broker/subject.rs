@@ -29,7 +29,7 @@ impl<S: System> Subject<S> {
     pub(super) fn find(system: &S, request: &ApprovalRequest<'_>) -> Result<Self, Refusal> {
         let workspace =
             workspace::locate(system, request.cwd, None, request.home)?.ok_or(Reason::ConsentWorkspaceMissing)?;
-        let record = workspace::settled_record(system, &workspace.directory).map_err(|_| Reason::RecordUnsafe)?;
+        let record = workspace.settled_record(system)?;
         let attachment = choose(&Record::read(&record.bytes)?, request.attachment)?;
         let host_root = host_root(system, request, &workspace)?;
         Ok(Self { workspace, record, attachment, host_root })

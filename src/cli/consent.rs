@@ -59,17 +59,23 @@ pub(crate) fn run(environment: &Environment, words: &[String]) -> Outcome {
 
 /// Where consents are kept: the named file, else the named set, else the set in the broker's private state.
 pub(crate) fn place<S: System>(system: &S, environment: &Environment) -> Result<ConsentPlace, Refusal> {
-    let named = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-    if let Some(file) = named(&environment.settings.consent_file) {
-        return ConsentFile::<S>::coordinate(&file).map(ConsentPlace::File);
-    }
-    if let Some(set) = named(&environment.settings.consent_directory) {
-        let path = ConsentFile::<S>::coordinate(&set);
-        let message = "KDNA_BROKER_CONSENT_DIR must name one absolute directory path.";
-        return path.map(ConsentPlace::Set).map_err(|refusal| Refusal::labelled(refusal.reason(), message));
+    if let Some(named) = named_place::<S>(environment)? {
+        return Ok(named);
     }
     let state = state::state_path(system, environment.settings.state_directory.as_deref())?;
     Ok(ConsentPlace::Set(state::consent_set_path(&state)))
+}
+
+/// The same, of what the environment names: all that a server reads.
+pub(crate) fn named_place<S: System>(environment: &Environment) -> Result<Option<ConsentPlace>, Refusal> {
+    let named = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    if let Some(file) = named(&environment.settings.consent_file) {
+        return ConsentFile::<S>::coordinate(&file).map(|file| Some(ConsentPlace::File(file)));
+    }
+    let Some(set) = named(&environment.settings.consent_directory) else { return Ok(None) };
+    let message = "KDNA_BROKER_CONSENT_DIR must name one absolute directory path.";
+    let path = ConsentFile::<S>::coordinate(&set).map_err(|refusal| Refusal::labelled(refusal.reason(), message))?;
+    Ok(Some(ConsentPlace::Set(path)))
 }
 
 /// The command that takes back the consent in this file.

@@ -73,7 +73,6 @@ pub fn settle<S: System>(
 /// The attachments that are enabled in the nearest record.
 fn enabled<S: System>(system: &S, request: &ApprovalRequest<'_>) -> Result<Vec<String>, Refusal> {
     let found = workspace::locate(system, request.cwd, None, request.home)?.ok_or(Reason::ConsentWorkspaceMissing)?;
-    let record = workspace::settled_record(system, &found.directory);
-    let record = Record::read(&record.map_err(|_| Reason::RecordUnsafe)?.bytes)?;
+    let record = Record::read(&found.settled_record(system)?.bytes)?;
     Ok(record.attachments().iter().filter(|entry| entry.enabled).map(|entry| entry.id.clone()).collect())
 }

@@ -3,7 +3,7 @@
 //! Directories are opened by their real path, one by one, so a workspace on another mount is found as well; every open
 //! still refuses links. What is found is held, and all later work goes through the held directory.
 
-use super::holds_record;
+use super::{RecordBytes, holds_record, settled_record};
 use crate::capability::home::Homes;
 use crate::capability::root::named;
 use crate::foundation::path::AbsolutePath;
@@ -29,6 +29,11 @@ impl<S: Observe> Located<S> {
             Ok(facts) if facts.kind == Kind::Directory && facts.identity == self.identity => Ok(()),
             _ => Err(Reason::MutationRootChanged.into()),
         }
+    }
+
+    /// Its record, read for a person ([`settled_record`]). Refuses with `record_unsafe` whatever stands against reading it.
+    pub fn settled_record(&self, system: &S) -> Result<RecordBytes, Refusal> {
+        settled_record(system, &self.directory).map_err(|_| Reason::RecordUnsafe.into())
     }
 }
 

@@ -65,7 +65,7 @@ pub(super) fn why<S: System>(
     if consent.timed().is_some_and(|timed| timed.workspace_root_digest != of_root_path(located.root.as_str())) {
         return format!("It was given for another workspace than {here}. Name that one with --cwd.");
     }
-    let Ok(bytes) = workspace::settled_record(system, &located.directory) else { return other() };
+    let Ok(bytes) = located.settled_record(system) else { return other() };
     let Ok(record) = Record::read(&bytes.bytes) else { return other() };
     match record.find(&text_of(consent.use_boundary(), "attachment_id")) {
         None => format!("The attachment is not in the record of {here}: it was removed, or is in another workspace."),

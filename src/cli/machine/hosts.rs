@@ -219,7 +219,7 @@ fn largest_result(system: OsSystem, environment: &Environment, start: &str) -> O
     let home = environment.settings.home.as_deref();
     let located = workspace::locate(&system, start, None, home).ok()??;
     let delegate = broker::delegate(&system, environment).ok()?;
-    let record = workspace::settled_record(&system, &located.directory).ok()?;
+    let record = located.settled_record(&system).ok()?;
     let record = Record::read(&record.bytes).ok()?;
     let enabled = record.attachments().iter().filter(|attachment| attachment.enabled).take(MEASURED);
     enabled.filter_map(|attachment| result_of(system, &delegate, &located, attachment)).max()

@@ -10,6 +10,7 @@ use crate::capability::root::PinnedRoot;
 use crate::capability::state;
 use crate::capability::workspace::{self, Located};
 use crate::cli::broker;
+use crate::cli::consent;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::shell_word;
 use crate::consent::document::Schema;
@@ -43,7 +44,7 @@ struct Server<'a, S: System> {
 pub(super) fn examine<S: System>(system: &S, environment: &Environment, root: &PinnedRoot<S>) -> Vec<Finding> {
     let settings = &environment.settings;
     let host_id = settings.host_id.as_deref().filter(|id| is_host_id(id));
-    let place = place(settings.consent_file.as_deref(), settings.consent_directory.as_deref());
+    let place = consent::named_place::<S>(environment).ok().flatten();
     let state = state::state_path(system, settings.state_directory.as_deref()).ok();
     let delegate = broker::delegate(system, environment).ok();
     let (Some(host_id), Some(place), Some(state), Some(delegate)) = (host_id, place, state, delegate) else {
@@ -61,16 +62,6 @@ pub(super) fn examine<S: System>(system: &S, environment: &Environment, root: &P
     Server { system, environment, delegate, root, host_id, place, state, located }.examine()
 }
 
-fn place(file: Option<&str>, set: Option<&str>) -> Option<ConsentPlace> {
-    let named = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
-    let path = |text: String| AbsolutePath::parse(&text).ok();
-    match (named(file), named(set)) {
-        (Some(file), _) => path(file).map(ConsentPlace::File),
-        (None, Some(set)) => path(set).map(ConsentPlace::Set),
-        (None, None) => None,
-    }
-}
-
 fn nothing_attached(start: &AbsolutePath) -> Finding {
     let place = shell_word(&shown(start.as_str()));
     missing(
@@ -82,8 +73,8 @@ fn nothing_attached(start: &AbsolutePath) -> Finding {
 
 impl<S: System> Server<'_, S> {
     fn examine(&self) -> Vec<Finding> {
-        let bytes = workspace::settled_record(self.system, &self.located.directory);
-        let record = match bytes.map_err(|_| Reason::RecordUnsafe.into()).and_then(|read| Record::read(&read.bytes)) {
+        let read = self.located.settled_record(self.system);
+        let record = match read.and_then(|read| Record::read(&read.bytes)) {
             Ok(record) => record,
             Err(refusal) => return vec![refused(TOPIC, &refusal)],
         };
