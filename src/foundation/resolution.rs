@@ -225,6 +225,11 @@ impl Resolution {
 
     fn from_parts(parts: Parts) -> Self {
         let document = parts.to_value();
+        Self::of(parts, document)
+    }
+
+    /// The parts, and the document that says the same.
+    fn of(parts: Parts, document: Value) -> Self {
         Self {
             decision: parts.reason.decision(),
             reason: parts.reason,

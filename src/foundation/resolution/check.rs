@@ -55,7 +55,7 @@ pub(super) fn resolution(document: Value, deferred: bool) -> Option<Resolution> 
         && word(object, "schema_version")? == SCHEMA_VERSION
         && Decision::parse(word(object, "decision")?)? == parts.reason.decision()
         && agrees(&parts, deferred);
-    holds.then(|| Resolution { document, ..Resolution::from_parts(parts) })
+    holds.then(|| Resolution::of(parts, document))
 }
 
 fn has_keys(object: &Object) -> bool {

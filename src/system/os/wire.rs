@@ -19,6 +19,8 @@ use std::mem::MaybeUninit;
 const LINE: usize = 64;
 /// One read.
 const STEP: usize = 64 * 1024;
+/// The least room for a read.
+const LEFT: usize = 4 * 1024;
 /// Reads in a row, so that one end that is flooded does not keep the others waiting.
 const READS: usize = 16;
 
@@ -158,7 +160,10 @@ impl Output {
 
     pub(super) fn advance(&mut self) -> Result<(), ChildFault> {
         while let Some(pipe) = &self.pipe {
-            self.bytes.reserve(STEP.min(self.limit.saturating_add(1)));
+            // Room for a whole step again only where hardly any is left: the end is mostly read with what there is.
+            if self.bytes.capacity() - self.bytes.len() < LEFT {
+                self.bytes.reserve(STEP.min(self.limit.saturating_add(1)));
+            }
             match retry_on_intr(|| rustix::io::read(pipe, spare_capacity(&mut self.bytes))) {
                 Err(Errno::AGAIN) => return Ok(()),
                 Ok(0) | Err(_) => self.pipe = None,
