@@ -7,7 +7,7 @@
 mod support;
 
 use kdna_broker::broker::approval::{Approval, ApprovalRequest, ConsentPlace, Question, lifetime};
-use kdna_broker::broker::settle::{Settled, Validity, check, settle, standing};
+use kdna_broker::broker::settle::{Settled, Validity, check, check_with, settle, standing};
 use kdna_broker::broker::{Broker, Settings};
 use kdna_broker::consent::Consent;
 use kdna_broker::consent::document::Schema;
@@ -262,6 +262,35 @@ fn nobody_is_asked_where_the_policy_wants_a_stronger_sandbox_than_this_machine_g
         let made = system.arrange(|world| world.paths().iter().any(|path| path.starts_with("/state/consents")));
         assert_eq!(made, expected.is_ok(), "{minimum}: what is refused leaves nothing");
     }
+}
+
+#[test]
+fn a_consent_that_holds_is_not_called_valid_where_the_policy_wants_a_stronger_sandbox() {
+    let (state, place) = (state(), place());
+    let system = answering("y");
+    ask(&system).unwrap();
+    let judged = |minimum: &str| {
+        let policy = POLICY.replace("{\"landlock\":1,\"seccomp\":true}", minimum);
+        system.arrange(|world| world.set_content(POLICY_PATH, policy.as_bytes()).unwrap());
+        let started = std::cell::Cell::new(0);
+        let runtime = || {
+            started.set(started.get() + 1);
+            Ok(Delegate::embedded())
+        };
+        let checked = check_with(&system, runtime, &request(&state), &place);
+        let settled = settle(&system, &Delegate::embedded(), &request(&state), &place, false);
+        let checked = checked.map(drop).map_err(|refusal| refusal.reason());
+        assert_eq!(
+            checked,
+            settled.map(drop).map_err(|refusal| refusal.reason()),
+            "{minimum}: a launcher is told the same"
+        );
+        (checked, started.get())
+    };
+    assert_eq!(judged("{\"landlock\":7}"), (Ok(()), 1));
+    assert_eq!(judged("{\"landlock\":8}"), (Err(Reason::PolicyEnforcement), 1));
+    assert_eq!(judged("{}"), (Ok(()), 0), "a policy that asks for nothing starts nothing");
+    assert_eq!(asked(&system), 1, "nobody is asked for what holds");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Settling consent before the first load: is it there, and if not, asks once. For launchers and for `consent check`.
 
 use crate::broker::approval::{Approval, ApprovalRequest, ConsentPlace, Question};
+use crate::broker::stored;
 use crate::broker::subject::Subject;
 use crate::consent::binding::{ConsentLease, Coordinates, Moment, check_time};
 use crate::consent::managed;
@@ -12,6 +13,7 @@ use crate::foundation::refusal::{Code, Reason, Refusal};
 use crate::foundation::time::Timestamp;
 use crate::journal;
 use crate::system::System;
+use std::borrow::Borrow;
 
 /// How consent stands for one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +60,25 @@ pub struct SettledSubject {
 /// managed policy, a clock that went back.
 pub fn check<S: System>(system: &S, request: &ApprovalRequest<'_>, place: &ConsentPlace) -> Result<Validity, Refusal> {
     judge(system, request, place, Some(request.processor))
+}
+
+/// As [`check`], and where a consent holds, whether the runtime is confined as the managed policy asks. A policy that asks for
+/// nothing of the kind starts nothing; for another one the asset is planned once. `runtime` gives what would load it. Refuses
+/// `policy_enforcement`, and what stands against the stored asset or the runtime.
+pub fn check_with<S: System, D: Borrow<Delegate<S>>>(
+    system: &S,
+    runtime: impl FnOnce() -> Result<D, Refusal>,
+    request: &ApprovalRequest<'_>,
+    place: &ConsentPlace,
+) -> Result<Validity, Refusal> {
+    let validity = check(system, request, place)?;
+    let policy = managed::look(system)?.filter(|policy| policy.judges_enforcement());
+    if let (Validity::Valid { .. }, Some(policy)) = (&validity, policy) {
+        let subject = Subject::find(system, request)?;
+        let reply = stored::verify_with(system, runtime()?.borrow(), &subject.workspace, &subject.attachment.asset)?;
+        policy.allows_enforcement(Some(reply.enforcement))?;
+    }
+    Ok(validity)
 }
 
 /// As [`check`], for whatever destination the consent itself names: what a server would meet.
@@ -147,8 +168,8 @@ pub fn is_for_a_person(refusal: &Refusal) -> bool {
     }
 }
 
-/// Settles consent for this request: where none holds, asks the person once, and stores an allowance. Refuses as [`check`]
-/// and [`Question::ask`].
+/// Settles consent for this request: where none holds, asks the person once, and stores an allowance. Refuses as
+/// [`check_with`] and [`Question::ask`].
 pub fn settle<S: System>(
     system: &S,
     delegate: &Delegate<S>,
@@ -159,7 +180,7 @@ pub fn settle<S: System>(
     let subject = Subject::find(system, request)?;
     let about =
         SettledSubject { attachment_id: subject.attachment.id.clone(), host_root: subject.host_root.path().clone() };
-    let settled = match check(system, request, place)? {
+    let settled = match check_with(system, || Ok(delegate), request, place)? {
         Validity::Valid { consent, file, .. } => Settled::Valid { consent, file },
         Validity::Needed(_) => {
             Settled::Asked(Question::prepare_with(system, delegate, request)?.ask(system, place, details)?)

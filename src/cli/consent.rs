@@ -179,7 +179,8 @@ fn check<S: System>(system: &S, environment: &Environment, words: &[String]) -> 
         Err(refusal) => return checked(&Err(refusal)),
     };
     let request = asked("consent check", environment, &arguments, None, &state)?;
-    checked(&place(system, environment).and_then(|place| settle::check(system, &request, &place)))
+    let runtime = || broker::delegate(system, environment);
+    checked(&place(system, environment).and_then(|place| settle::check_with(system, runtime, &request, &place)))
 }
 
 /// The line that says how consent stands.

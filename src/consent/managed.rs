@@ -136,6 +136,11 @@ impl Managed {
         if enough { Ok(()) } else { Err(Reason::PolicyEnforcement.into()) }
     }
 
+    /// Whether [`Managed::allows_enforcement`] could refuse anything.
+    pub fn judges_enforcement(&self) -> bool {
+        self.minimum != Minimum::default()
+    }
+
     /// Whether a consent is neither revoked nor too old. Refuses `policy_consent_revoked` and `policy_consent_age`.
     pub fn allows_consent(&self, lease: &ConsentLease, now: Timestamp) -> Result<(), Refusal> {
         let consent = lease.consent();
