@@ -1,6 +1,10 @@
-//! What starting and asking the built programs costs, beside a bare process start measured in the same run, and what each
+//! What starting and asking the built programs costs, beside bare process starts measured in the same run, and what each
 //! measure of the sandbox adds. Prints milliseconds (p50, p95) and resident memory; judges nothing: a noisy machine must
 //! not fail a build.
+//!
+//! A load starts this product's executable three times. It is measured in starts of that executable without any measure,
+//! which is what the measures and the work of a load are an addition to; and, since it is the smallest program that every
+//! reader has, in starts of `/bin/true`.
 //!
 //! For the measures this executable is its own worker: it applies as many of them as the file `measures` in its directory
 //! says, tells that it is ready, and ends.
@@ -41,7 +45,7 @@ fn main() {
         return worker();
     }
     println!("{:44} {:>8} {:>8}   ({STARTS} starts, {LOADS} calls)", "", "p50 ms", "p95 ms");
-    row("bare process start (/bin/true)", &times(STARTS, bare));
+    row("start of /bin/true", &times(STARTS, bare));
     let scratch = Scratch::new();
     let root = scratch.directory("ws", 0o755);
     let empty = || {
@@ -57,15 +61,13 @@ fn main() {
     drop(server);
     let load = loads();
     let three = times(STARTS, || (0..3).for_each(|_| bare()));
-    row("bare process start, three in a row", &three);
+    row("start of /bin/true, three in a row", &three);
     let bare_worker = measures();
     if let Some(load) = load {
-        println!("{:44} {:>8.2}", "\na load, in three bare process starts", at(&load, 50) / at(&three, 50));
-        println!(
-            "{:43} {:>8.2}",
-            "a load, in three such workers without measures",
-            at(&load, 50) / (3.0 * bare_worker)
-        );
+        let ratio = |name: &str, start: f64| println!("{name:44} {:>8.2}", at(&load, 50) / start);
+        println!();
+        ratio("a load, in three bare starts of the worker", 3.0 * bare_worker);
+        ratio("a load, in three starts of /bin/true", at(&three, 50));
     }
 }
 
@@ -122,7 +124,7 @@ fn measures() -> f64 {
         times.sort();
     }
     println!("\n{:44} {:>8} {:>8} {:>8}", "a worker of this executable", "p50 ms", "p95 ms", "adds");
-    let names = std::iter::once("no measure").chain(MEASURES.iter().map(|(name, _)| *name));
+    let names = std::iter::once("no measure (a bare start)").chain(MEASURES.iter().map(|(name, _)| *name));
     let mut before = at(&all[0], 50);
     for (name, times) in names.zip(&all) {
         let now = at(times, 50);

@@ -2,8 +2,9 @@
 //! and records that the limits admit beside a typical one.
 //!
 //! The snapshots are 64 of the smallest kind (2 KB: next to nothing to hash, so what is paid for each attachment shows
-//! most) and 64 of 200 KB, all of different digests. Of every row the median of the wall time and of the processor time is
-//! printed, of a command that of all its processes. The promise is the row `ratio`: 64 attachments over the sum of one
+//! most) and 64 of 200 KB, all of different digests. Either one of them applies to the task and is loaded, or all do: then
+//! the answer is a question, and each is looked into. Of every row the median of the wall time and of the processor time is
+//! printed, of a command that of all its processes. The promise is in the rows `ratio`: 64 attachments over the sum of one
 //! attachment and the hashing. Prints milliseconds; judges nothing: a noisy machine must not fail a build.
 //! `tests/resolver_effort.rs` holds the work to a bound.
 #![allow(
@@ -141,8 +142,8 @@ fn record(rows: &[String]) -> String {
     )
 }
 
-/// A workspace with these assets attached, all of which apply to the task.
-fn workspace(scratch: &Scratch, name: &str, assets: &[Vec<u8>]) -> PathBuf {
+/// A workspace with these assets attached, of which so many apply to the task.
+fn workspace(scratch: &Scratch, name: &str, assets: &[Vec<u8>], applying: usize) -> PathBuf {
     let root = scratch.directory(name, 0o755);
     fs::create_dir_all(root.join(".kdna/assets")).unwrap();
     let digests: BTreeSet<String> = assets.iter().map(|asset| Digest::of(asset).hex()).collect();
@@ -150,9 +151,9 @@ fn workspace(scratch: &Scratch, name: &str, assets: &[Vec<u8>]) -> PathBuf {
     for asset in assets {
         fs::write(root.join(format!(".kdna/assets/sha256-{}.kdna", Digest::of(asset).hex())), asset).unwrap();
     }
-    let phrase = format!("\"{TASK}\"");
+    let phrase = |number| if number < applying { format!("\"{TASK}\"") } else { "\"translate a chapter\"".to_owned() };
     let rows: Vec<String> =
-        digests.iter().enumerate().map(|(number, digest)| entry(number, digest, &phrase, "")).collect();
+        digests.iter().enumerate().map(|(number, digest)| entry(number, digest, &phrase(number), "")).collect();
     fs::write(root.join(".kdna/attachments.json"), record(&rows)).unwrap();
     root
 }
@@ -160,7 +161,8 @@ fn workspace(scratch: &Scratch, name: &str, assets: &[Vec<u8>]) -> PathBuf {
 fn attachments(kind: &str, assets: &[Vec<u8>], count: usize) {
     use UsageWho::{RUSAGE_CHILDREN, RUSAGE_SELF};
     let scratch = Scratch::new();
-    let (one, many) = (workspace(&scratch, "one", &assets[..1]), workspace(&scratch, "many", assets));
+    let place = |name, assets, applying| workspace(&scratch, name, assets, applying);
+    let (one, clear, many) = (place("one", &assets[..1], 1), place("clear", assets, 1), place("many", assets, COUNT));
     println!("{COUNT} distinct snapshots of {kind}, each of {} bytes", assets.iter().map(Vec::len).max().unwrap());
     let each = |work: &dyn Fn(&[u8])| Cost::of(RUSAGE_SELF, count, || assets.iter().for_each(|asset| work(asset)));
     let hashing = each(&|asset| {
@@ -169,18 +171,21 @@ fn attachments(kind: &str, assets: &[Vec<u8>], count: usize) {
     hashing.print("  hashing them");
     each(&|asset| drop(black_box(standing(asset).unwrap()))).print("  judging them");
     let inside = |root: &Path, word| Cost::of(RUSAGE_SELF, count, || decide(root, word));
-    compare("in process", inside(&one, "load"), inside(&many, "ask"), hashing);
+    let inside = [inside(&one, "load"), inside(&clear, "load"), inside(&many, "ask")];
+    compare("in process", inside, hashing);
     let outside = |root: &Path| Cost::of(RUSAGE_CHILDREN, count, || command(&scratch, root));
-    compare("kdna resolve", outside(&one), outside(&many), hashing);
+    compare("kdna resolve", [outside(&one), outside(&clear), outside(&many)], hashing);
 }
 
-/// The two rows, and what the promise is about.
-fn compare(what: &str, one: Cost, many: Cost, hashing: Cost) {
+/// The rows, and what the promise is about.
+fn compare(what: &str, [one, clear, many]: [Cost; 3], hashing: Cost) {
     one.print(&format!("  {what}, 1 attachment"));
-    many.print(&format!("  {what}, {COUNT} attachments"));
-    let ratio = |part: fn(Cost) -> f64| part(many) / (part(one) + part(hashing));
-    let name = format!("  {what}, ratio: {COUNT} over 1 and the hashing");
-    println!("{name:58} {:8.2}x {:8.2}x", ratio(|cost| cost.wall), ratio(|cost| cost.processor));
+    for (which, cost) in [("1 applies", clear), ("all apply", many)] {
+        cost.print(&format!("  {what}, {COUNT}, {which}"));
+        let ratio = |part: fn(Cost) -> f64| part(cost) / (part(one) + part(hashing));
+        let name = format!("  {what}, ratio: {COUNT}, {which}, over 1 and the hashing");
+        println!("{name:58} {:8.2}x {:8.2}x", ratio(|cost| cost.wall), ratio(|cost| cost.processor));
+    }
 }
 
 /// As the worker has it.
