@@ -14,7 +14,9 @@ mod content;
 mod support;
 
 use content::{Numbers, SMALL_PAYLOAD};
+use kdna_broker::foundation::json::read_strict;
 use kdna_broker::foundation::json::write::compact;
+use kdna_broker::foundation::value::Value;
 use kdna_broker::system::os::pty::open_pair;
 use std::fs;
 use std::io::Read as _;
@@ -63,6 +65,30 @@ impl Author {
         assert!(finished.stderr_text().contains(why), "{why}: {}", finished.stderr_text());
         assert_eq!(self.made(), Vec::<String>::new(), "{why}");
     }
+}
+
+#[test]
+fn a_program_is_told_in_one_line_why_no_asset_was_made() {
+    let author = Author::new();
+    author.write("kdna.json", "{\"title\":\"a\\nb\"}");
+    for (words, said) in [
+        (&["pack", "source", "a.kdna"][..], "required property 'format_version'"),
+        (&["pack", "source", "missing/a.kdna"], "the target directory cannot be written"),
+        (&["protect", "source", "a.kdna", "--password-stdin"], "required property 'format_version'"),
+    ] {
+        let input = Some(&b"a password"[..]).filter(|_| words.contains(&"--password-stdin"));
+        let words = [words, &["--json-errors"]].concat();
+        let ended = run(author.0.command(Program::Owner, &words), input);
+        assert_eq!((ended.exit, ended.stdout.len()), (Exit::Status(1), 0), "{words:?}: {}", ended.stderr_text());
+        let text = ended.stderr_text();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        let document = read_strict(text.trim_end().as_bytes(), 4).unwrap();
+        let member = |key: &str| document.get(key).and_then(Value::as_str).unwrap_or_default();
+        assert_eq!((member("code"), member("reason")), ("asset_invalid", "asset_not_made"), "{text}");
+        assert!(member("message").starts_with("Nothing was written: ") && member("message").contains(said), "{text}");
+        assert!(!member("remedy").is_empty());
+    }
+    assert_eq!(author.made(), [""; 0], "nothing is left");
 }
 
 #[test]

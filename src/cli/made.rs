@@ -9,6 +9,7 @@ use crate::foundation::digest::{Digest, hex};
 use crate::foundation::json::read_strict;
 use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
+use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::switches::Switches;
 use crate::foundation::text::display;
 use crate::foundation::value::Value;
@@ -22,7 +23,18 @@ const NAME_SHOWN: usize = 200;
 const UNRECOGNISED: i32 = 2;
 
 pub(super) fn nothing_written(why: &str) -> Outcome {
-    Outcome::failed(format!("Error: Nothing was written: {why}."))
+    not_made(why, &[])
+}
+
+/// Why, and the problems behind it: a line each for a person, one message for a program.
+fn not_made(why: &str, problems: &[String]) -> Outcome {
+    let lines = |before: &str, between: &str| match problems {
+        [] => String::new(),
+        all => format!("{before}{}", all.join(between)),
+    };
+    let said = format!("Nothing was written: {why}.");
+    let refusal = Refusal::labelled(Reason::AssetNotMade, format!("{said}{}", lines(" ", "; ")));
+    Outcome { refusal: Some(refusal), ..Outcome::failed(format!("Error: {said}{}", lines("\n  ", "\n  "))) }
 }
 
 /// A foreign name in quotes.
@@ -219,13 +231,10 @@ fn invalid(document: &Value, plan: &Value) -> Outcome {
         problems.iter().filter_map(Value::as_str).collect()
     };
     texts.sort_by_key(|text| rank(text));
-    let mut text = "Error: Nothing was written: the result would not be a valid asset.".to_owned();
-    for problem in texts.iter().take(PROBLEMS_SHOWN) {
-        text.push_str("\n  ");
-        text.push_str(&display(problem, PROBLEM_SHOWN));
-    }
+    let mut shown: Vec<String> =
+        texts.iter().take(PROBLEMS_SHOWN).map(|problem| display(problem, PROBLEM_SHOWN)).collect();
     if texts.len() > PROBLEMS_SHOWN {
-        text.push_str("\n  …");
+        shown.push("…".to_owned());
     }
-    Outcome::failed(text)
+    not_made("the result would not be a valid asset", &shown)
 }

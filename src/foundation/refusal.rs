@@ -396,6 +396,7 @@ catalogue! {
     // --- command line
     Usage = "usage", InputInvalid, CommandLine, "The command line cannot be understood.", "See 'kdna help COMMAND' or 'kdna-broker help COMMAND'.";
     InputUnreadable = "input_unreadable", InputInvalid, CommandLine, "The input cannot be read.", "Check the input and try again.";
+    AssetNotMade = "asset_not_made", AssetInvalid, CommandLine, "Nothing was written: the asset could not be made.", "Repair what the message names and make it again; what was there before is unchanged.";
 }
 
 /// One refusal: a reason, and where needed a message that names the place.
