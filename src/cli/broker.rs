@@ -7,7 +7,7 @@ use crate::cli::environment::Environment;
 use crate::cli::grammar::Options;
 use crate::cli::help::BROKER;
 use crate::cli::outcome::Outcome;
-use crate::cli::{adopt, consent, host_config, launch, machine, owner, runtime};
+use crate::cli::{adopt, audit, consent, host_config, launch, machine, owner, runtime};
 use crate::delegate::Delegate;
 use crate::delegate::pin::PinnedRuntime;
 use crate::foundation::limits;
@@ -39,6 +39,7 @@ pub(crate) fn run(environment: &Environment) -> Outcome {
         "host-config" => host_config::run(environment, words),
         "launch" => launch::run(environment, words),
         "runtime" => runtime::run(words),
+        "audit" => audit::run(environment, words),
         "doctor" => machine::run(environment, words),
         #[cfg(feature = "runtime")]
         "demo" => demo::run(environment, words),

@@ -9,6 +9,7 @@ mod approve_question;
 mod asset;
 #[cfg(feature = "runtime")]
 mod attach;
+mod audit;
 mod broker;
 mod card;
 #[cfg(feature = "runtime")]

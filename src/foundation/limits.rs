@@ -133,7 +133,13 @@ pub const DIRECTORY_NAMES: usize = 65_536;
 
 /// One journal row.
 pub const JOURNAL_ROW_BYTES: u64 = 16_384;
+/// Nesting of a row: the root, its members, the members of `enforcement`, the list in `asked_by`.
+pub const JOURNAL_ROW_DEPTH: usize = 3;
 /// One journal segment; the row that would not fit begins the next one.
 pub const JOURNAL_SEGMENT_BYTES: u64 = 1_048_576;
+/// Most bytes of rows that one export prints.
+pub const JOURNAL_EXPORT_BYTES: usize = 67_108_864;
+/// Most bytes of a checkpoint's file.
+pub const CHECKPOINT_BYTES: u64 = 65_536;
 /// Milliseconds to wait for the journal's or a record's lock.
 pub const LOCK_MILLISECONDS: u64 = 5_000;

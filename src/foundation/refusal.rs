@@ -295,6 +295,8 @@ catalogue! {
     AdoptionTooMany = "adoption_too_many", HostConsentAttachmentAmbiguous, Consent, "More attachments are not approved here than one question can show.", "Adopt them one by one: 'kdna-broker adopt --attachment ID'.";
     JournalUnwritable = "journal_unwritable", JournalUnavailable, JournalOpen, "The journal cannot be written.", "A load that cannot be recorded is not delivered: free space, or make the state directory private and writable.";
     JournalTorn = "journal_torn", JournalUnavailable, JournalOpen, "The journal cannot be continued.", "A row or a segment is missing, damaged or does not chain: keep the files for inspection, move them away and start the server again.";
+    JournalUnreadable = "journal_unreadable", JournalUnavailable, CommandLine, "The journal cannot be read.", "Name the directory that holds journal-000001.jsonl. It must be yours alone (0700, its files 0600), a copy too.";
+    JournalDamaged = "journal_damaged", JournalUnavailable, CommandLine, "The journal does not verify.", "Keep the files as they are for inspection. 'kdna-broker audit verify' names the place.";
     OutcomeNotRecorded = "outcome_not_recorded", JournalUnavailable, Journal, "The journal cannot be written.", "The outcome could not be recorded; nothing was handed over.";
     ResultOverLimit = "result_over_limit", ResultTooLarge, Deliver, "The result is larger than one message may be (8 MiB).", "Request a smaller profile (index or compact).";
     CallCancelled = "call_cancelled", Cancelled, Deliver, "The call was cancelled.", "Nothing was handed over.";
@@ -396,6 +398,7 @@ catalogue! {
     // --- command line
     Usage = "usage", InputInvalid, CommandLine, "The command line cannot be understood.", "See 'kdna help COMMAND' or 'kdna-broker help COMMAND'.";
     InputUnreadable = "input_unreadable", InputInvalid, CommandLine, "The input cannot be read.", "Check the input and try again.";
+    CheckpointInvalid = "checkpoint_invalid", InputInvalid, CommandLine, "The checkpoint cannot be understood.", "Give the file as 'kdna-broker audit checkpoint' printed it.";
     AssetNotMade = "asset_not_made", AssetInvalid, CommandLine, "Nothing was written: the asset could not be made.", "Repair what the message names and make it again; what was there before is unchanged.";
 }
 

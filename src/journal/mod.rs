@@ -4,11 +4,15 @@
 //! Appends under a lock, durably, whole rows or none. Never deletes, never rewrites a row, never repairs.
 
 mod append;
+mod checkpoint;
+mod examine;
 mod row;
 mod tail;
 mod verify;
 
 pub use append::Journal;
+pub use checkpoint::{Checkpoint, Coverage};
+pub use examine::{Damage, Examined, Row, examine};
 pub use row::{AskedBy, Event, OperationId, RowDraft};
 pub use tail::latest;
 pub use verify::{BadRow, Verified, Verifier, Why, verify, verify_directory};

@@ -47,8 +47,6 @@ const PROGRAM_BYTES: usize = 15;
 const ENFORCEMENT_FIELDS: [&str; 4] = ["landlock", "seccomp", "sealed", "pin"];
 /// How rows before the pin kind said it; still verified, no longer written.
 const EARLIER_ENFORCEMENT_FIELDS: [&str; 3] = ["landlock", "seccomp", "sealed"];
-/// The root, its members, the members of `enforcement`, the list in `asked_by`.
-const ROW_DEPTH: usize = 3;
 
 /// What a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -295,6 +293,7 @@ pub(super) struct Place<'a> {
 pub(super) struct Link {
     pub(super) sequence: u32,
     pub(super) event_id: String,
+    pub(super) install_id: String,
     pub(super) at: Timestamp,
     pub(super) previous: Option<Digest>,
 }
@@ -304,7 +303,7 @@ pub(super) fn check(line: &[u8]) -> Result<Link, Why> {
     if u64::try_from(line.len()).map_or(true, |length| length >= limits::JOURNAL_ROW_BYTES) {
         return Err(Why::TooLong);
     }
-    let value = read_strict(line, ROW_DEPTH).map_err(|fault| match fault {
+    let value = read_strict(line, limits::JOURNAL_ROW_DEPTH).map_err(|fault| match fault {
         JsonFault::DuplicateKey => Why::DuplicateKey,
         _ => Why::NotJson,
     })?;
@@ -318,8 +317,9 @@ pub(super) fn check(line: &[u8]) -> Result<Link, Why> {
     let text = |key: &str| row.get(key).and_then(Value::as_str);
     let sequence = row.get("sequence").and_then(whole).ok_or(Why::Value)?;
     let event_id = text("event_id").ok_or(Why::Value)?.to_owned();
+    let install_id = text("install_id").ok_or(Why::Value)?.to_owned();
     let at = text("at").and_then(Timestamp::parse).ok_or(Why::Value)?;
-    Ok(Link { sequence, event_id, at, previous: text("previous").and_then(Digest::parse) })
+    Ok(Link { sequence, event_id, install_id, at, previous: text("previous").and_then(Digest::parse) })
 }
 
 /// Exactly the fields in their order; rows about questions have one more before the last.

@@ -1,8 +1,9 @@
 //! Verifies a journal from its bytes: every row well-formed, numbered without gap, chained to the row before. Says which
 //! row is the first bad one and why. Cannot show that rows at the end are complete; only a checkpoint kept elsewhere can.
 
-use super::append::hold_lock;
-use super::{row, segment_name, segment_number};
+use super::examine::{Damage, examine};
+use super::row::{self, Link};
+use super::{segment_name, segment_number};
 use crate::capability::private_file::{PrivateDirectory, judge};
 use crate::foundation::digest::Digest;
 use crate::foundation::limits;
@@ -88,14 +89,17 @@ impl Verifier {
 
     /// Verifies the next segment.
     pub fn segment(&mut self, bytes: &[u8]) -> Result<(), BadRow> {
-        bytes.split_inclusive(|byte| *byte == b'\n').try_for_each(|line| {
-            self.row(line).map_err(|why| BadRow { number: self.rows + 1, why })?;
-            self.rows += 1;
-            Ok(())
-        })
+        bytes.split_inclusive(|byte| *byte == b'\n').try_for_each(|line| self.next(line).map(drop))
     }
 
-    fn row(&mut self, line: &[u8]) -> Result<(), Why> {
+    /// Verifies the next row, with its newline.
+    pub(super) fn next(&mut self, line: &[u8]) -> Result<Link, BadRow> {
+        let link = self.row(line).map_err(|why| BadRow { number: self.rows + 1, why })?;
+        self.rows += 1;
+        Ok(link)
+    }
+
+    fn row(&mut self, line: &[u8]) -> Result<Link, Why> {
         let line = line.strip_suffix(b"\n").ok_or(Why::NotComplete)?;
         let checked = row::check(line)?;
         if Some(checked.sequence) != self.sequence.checked_add(1) {
@@ -104,12 +108,17 @@ impl Verifier {
         if checked.previous != self.head {
             return Err(Why::Chain);
         }
-        if !self.events.insert(checked.event_id) {
+        if !self.events.insert(checked.event_id.clone()) {
             return Err(Why::Repeated);
         }
         self.sequence = checked.sequence;
         self.head = Some(Digest::of(line));
-        Ok(())
+        Ok(checked)
+    }
+
+    /// What was verified so far.
+    pub(super) fn so_far(&self) -> Verified {
+        Verified { rows: self.rows, head: self.head }
     }
 
     /// What was verified.
@@ -124,18 +133,12 @@ pub fn verify_directory<S: System>(
     system: &S,
     directory: &PrivateDirectory<S>,
 ) -> Result<Result<Verified, BadRow>, Refusal> {
-    // So that no append is seen half done. What cannot be locked (a copy on a read-only disk) is verified all the same.
-    let _lock = hold_lock(system, directory).ok();
-    let mut verifier = Verifier::new();
-    for (number, expected) in segments(system, directory)?.into_iter().zip(1..) {
-        if number != expected {
-            return Err(Reason::JournalTorn.into());
-        }
-        if let Err(bad) = verifier.segment(&read_segment(system, directory, number)?) {
-            return Ok(Err(bad));
-        }
+    let found = examine(system, directory, &mut |_, _| ())?;
+    match found.damage {
+        None => Ok(Ok(found.verified)),
+        Some(Damage::Row { bad, .. }) => Ok(Err(bad)),
+        Some(Damage::Segment(_)) => Err(Reason::JournalTorn.into()),
     }
-    Ok(Ok(verifier.finish()))
 }
 
 /// The numbers of the segments there are, in their order.
@@ -147,7 +150,11 @@ pub(super) fn segments<S: System>(system: &S, directory: &PrivateDirectory<S>) -
 }
 
 /// The bytes of a segment, which may be empty.
-fn read_segment<S: System>(system: &S, directory: &PrivateDirectory<S>, number: u32) -> Result<Vec<u8>, Refusal> {
+pub(super) fn read_segment<S: System>(
+    system: &S,
+    directory: &PrivateDirectory<S>,
+    number: u32,
+) -> Result<Vec<u8>, Refusal> {
     let file = system.open_file_in(directory.handle(), &segment_name(number)).map_err(|_| Reason::JournalUnwritable)?;
     read_held(system, &file)
 }

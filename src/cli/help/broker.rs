@@ -8,7 +8,7 @@ pub(crate) const BROKER: Page = Page {
     head: "kdna-broker: hands a project's judgment asset to an agent host only where a person allowed it",
     entries: &ENTRIES,
     tail: "
---json-errors with consent, adopt, launch and host-config: refusals as one JSON object (code, reason, message, remedy).
+--json-errors with consent, adopt, launch, host-config and audit: refusals as one JSON object (code, reason, message, remedy).
 
 Environment of 'mcp': KDNA_MCP_WORKSPACE_ROOT (mandatory), KDNA_MCP_HOST_ID, KDNA_MCP_HOST_PROCESSING_CONSENT_FILE (one consent)
 or KDNA_BROKER_CONSENT_DIR (a set), KDNA_BROKER_REQUIRE_LEDGER=1 (only what was approved here), KDNA_MCP_AUTHORIZATION_FILE,
@@ -17,7 +17,7 @@ KDNA_BROKER_STATE_DIR moves the broker's private state.
 ",
 };
 
-const ENTRIES: [Entry; 14] = [
+const ENTRIES: [Entry; 18] = [
     entry(
         &[("mcp", "[--tool-names dotted|portable] [--hardened] [--verbose]")],
         "Serve the three workspace tools on standard input and output (what a host starts). --verbose says
@@ -78,6 +78,27 @@ Ends as the host ends; 10 declined, 11 no terminal, 2 refused.",
             "codex|opencode|claude-code|gemini-cli|vscode|cursor [--server workspace] [--workspace DIR] [--host ID]",
         )],
         "Print the entry for a host's configuration, and where to put it. Writes no file.",
+    )
+    .json(),
+    entry(
+        &[("audit verify", "[--journal DIR] [--checkpoint FILE] [--json]")],
+        "Whether every row of the journal is whole and chained to the one before, and whether all that a checkpoint
+saw is still there. Exit: 0 it is, 1 it is not (the first bad row is named), 2 that cannot be said.",
+    )
+    .json(),
+    entry(
+        &[("audit show", "[--journal DIR] [--last N] [--event WORD]")],
+        "The last rows, readable (20 where N is not given; 0: all of them).",
+    )
+    .json(),
+    entry(
+        &[("audit export", "[--journal DIR] [--after ROW]")],
+        "The rows as they stand, one a line, if all of the journal verifies.",
+    )
+    .json(),
+    entry(
+        &[("audit checkpoint", "[--journal DIR] [--witness NAME]")],
+        "How far the journal has come, as a document to keep where nobody of this machine can change it.",
     )
     .json(),
     entry(
