@@ -7,6 +7,9 @@
     reason = "a test that cannot be arranged must stop, and says why"
 )]
 
+#[path = "journal/torn.rs"]
+mod torn;
+
 use kdna_broker::capability::private_file::PrivateDirectory;
 use kdna_broker::foundation::digest::Digest;
 use kdna_broker::foundation::json::{read_strict, write};
@@ -16,11 +19,11 @@ use kdna_broker::foundation::refusal::{Code, Reason, Refusal, Stage};
 use kdna_broker::foundation::value::Value;
 use kdna_broker::journal::{BadRow, Event, Journal, OperationId, RowDraft, Why, verify, verify_directory};
 use kdna_broker::system::os::OsSystem;
-use kdna_broker::system::sim::{Crash, HookAction, SimSystem};
+use kdna_broker::system::sim::{HookAction, SimSystem};
 use kdna_broker::system::{Enforcement, Fault, System};
 use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt as _;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 const STATE: &str = "/home/p/.local/state/kdna-broker";
@@ -312,30 +315,6 @@ fn what_is_no_identifier_never_gets_into_a_row() {
 }
 
 #[test]
-fn a_row_torn_at_any_byte_is_noticed_and_never_continued() {
-    let good = bytes(&filled(3));
-    let last = rows(&good)[2].len();
-    let start = good.len() - last;
-    for length in 0..=good.len() {
-        let torn = good[..length].to_vec();
-        let at_a_boundary = length == 0 || torn.ends_with(b"\n");
-        let system = machine_of(6);
-        let journal = open(&system);
-        system.arrange(|world| world.file(SEGMENT, 0o600, &torn)).unwrap();
-        let result = journal.append(&system, &draft(&system, Event::Started));
-        if at_a_boundary {
-            assert!(verify(&torn).is_ok() && result.is_ok(), "cut at {length}");
-            assert!(verify(&bytes(&system)).is_ok());
-        } else {
-            let number = if length > start { 3 } else { u64::try_from(rows(&torn).len()).unwrap() };
-            assert_eq!(bad(&torn), BadRow { number, why: Why::NotComplete }, "cut at {length}");
-            assert_eq!(result.unwrap_err().reason(), Reason::JournalTorn, "cut at {length}");
-            assert_eq!(bytes(&system), torn, "nothing was rewritten");
-        }
-    }
-}
-
-#[test]
 fn a_last_row_that_does_not_chain_is_not_continued() {
     let good = bytes(&filled(3));
     let lines = rows(&good);
@@ -422,35 +401,6 @@ fn a_row_is_whole_or_absent_whatever_call_fails() {
         }
     }
     assert!(refused >= 5 * 6, "only {refused} of {calls} calls were refused");
-}
-
-#[test]
-fn a_row_that_was_reported_survives_a_loss_of_power() {
-    let crashed = Arc::new(Mutex::new(Vec::new()));
-    let system = filled(2);
-    let journal = open(&system);
-    let kept = Arc::clone(&crashed);
-    system.set_hook(move |world, _| {
-        kept.lock().unwrap().extend(Crash::ALL.map(|crash| world.crash(crash)));
-        HookAction::Proceed
-    });
-    journal.append(&system, &draft(&system, Event::Delivered)).unwrap();
-    system.clear_hook();
-    for crash in Crash::ALL {
-        assert_eq!(verify(&bytes(&system.crash(crash))).unwrap().rows, 3, "{crash:?}");
-    }
-    let crashed = crashed.lock().unwrap();
-    assert!(!crashed.is_empty());
-    for system in crashed.iter() {
-        let found = bytes(system);
-        match open(system).append(system, &draft(system, Event::Started)) {
-            Ok(number) => assert_eq!(verify(&bytes(system)).unwrap().rows, number),
-            Err(refusal) => {
-                assert_eq!(refusal.reason(), Reason::JournalTorn);
-                assert_eq!(bad(&found).number, 3);
-            }
-        }
-    }
 }
 
 #[test]

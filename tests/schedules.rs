@@ -342,7 +342,7 @@ fn intact(system: &SimSystem, before: &[Vec<u8>], seen: &Seen) {
     }
     let stray = system.arrange(|world| world.paths()).into_iter().find(|path| path.contains(".tmp"));
     assert_eq!(stray, None, "a temporary file is left");
-    // A row that could be neither written whole nor taken back is torn; nothing continues behind it.
+    // A row that could be neither written whole nor taken back is torn, and stays so.
     let verified = verify(&journal(system));
     assert!(verified.is_ok() || seen.truncate_failed, "{verified:?} after {:?}", seen.fired);
 }
@@ -355,11 +355,7 @@ fn goes_on(system: &SimSystem, schedule: &Schedule, seen: &Seen) {
     system.set_script(script);
     let broker = Broker::start(system.clone(), settings(), (schedule.shape)()).unwrap();
     let outcome = ask(&broker, Tool::Load, &Cancel::new());
-    if verify(&journal(system)).is_ok() {
-        assert!(delivered(&outcome), "afterwards: {outcome:?}");
-    } else {
-        assert_eq!(outcome.unwrap_err().code(), Code::JournalUnavailable, "behind a torn row nothing is delivered");
-    }
+    assert!(delivered(&outcome), "afterwards, behind a torn row too: {outcome:?}");
 }
 
 /// The same seed is the same schedule: otherwise nothing could be replayed.

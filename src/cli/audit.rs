@@ -17,7 +17,7 @@ use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::display;
 use crate::foundation::value::{Object, Value};
-use crate::journal::{self, Checkpoint, Coverage, Damage, Event, Examined, Row, examine};
+use crate::journal::{self, Checkpoint, Coverage, Damage, Event, Examined, Row, Tear, examine};
 use crate::system::System;
 use crate::system::os::{self, OsSystem};
 use std::collections::VecDeque;
@@ -99,8 +99,14 @@ fn there<S: System>(
 }
 
 /// What a journal that is not there would be found to be.
-const NONE: Examined =
-    Examined { verified: journal::Verified { rows: 0, head: None }, segments: 0, damage: None, last: None };
+const NONE: Examined = Examined {
+    verified: journal::Verified { rows: 0, head: None },
+    segments: 0,
+    damage: None,
+    ends_torn: false,
+    last: None,
+    tears: Vec::new(),
+};
 
 fn verify<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
     let arguments = parsed(&VERIFY, "audit verify", words)?;
@@ -149,19 +155,21 @@ struct Answer<'a> {
 
 impl Answer<'_> {
     fn text(&self) -> String {
-        let Examined { verified, segments, damage, last } = self.found;
+        let Examined { verified, segments, damage, last, tears, .. } = self.found;
         let until = last.as_ref().map(|row| format!("; the last is of {}", row.at)).unwrap_or_default();
         let mut text = format!(
             "{} in {}, each whole and chained to the one before{until}.",
             counted(verified.rows, "row"),
             counted(u64::try_from(*segments).unwrap_or(u64::MAX), "segment"),
         );
-        if let Some(damage) = damage {
+        for Tear { segment, line, continued } in tears {
             let _ = write!(
                 text,
-                "\nThen the journal is damaged: {}. What follows was not looked at.",
-                shown_damage(damage)
+                "\nA row was cut off while it was written (line {line} of segment {segment}); row {continued} goes on behind it."
             );
+        }
+        if let Some(damage) = damage {
+            let _ = write!(text, "\nThen the journal is damaged: {damage}. What follows was not looked at.");
         }
         text.push('\n');
         text.push_str(&self.completeness());
@@ -191,7 +199,7 @@ impl Answer<'_> {
     }
 
     fn document(&self) -> Value {
-        let Examined { verified, segments, damage, last } = self.found;
+        let Examined { verified, segments, damage, last, tears, .. } = self.found;
         let mut document = Object::new();
         document.insert("document_type", "kdna.broker.journal-verification");
         document.insert("schema_version", "0.1.0");
@@ -200,6 +208,7 @@ impl Answer<'_> {
         document.insert("head", verified.head);
         document.insert("last_at", last.as_ref().map(|row| row.at.to_string()));
         document.insert("damage", damage.as_ref().map(damage_value));
+        document.insert("cut_off", tears.iter().map(tear_value).collect::<Vec<_>>());
         document
             .insert("checkpoint", self.checkpoint.map(|(checkpoint, coverage)| coverage_value(checkpoint, coverage)));
         document.into()
@@ -220,6 +229,14 @@ fn coverage_value(checkpoint: &Checkpoint, coverage: Coverage) -> Value {
     value.into()
 }
 
+fn tear_value(tear: &Tear) -> Value {
+    let mut value = Object::new();
+    value.insert("segment", tear.segment);
+    value.insert("line", whole(tear.line));
+    value.insert("continued_with_row", whole(tear.continued));
+    value.into()
+}
+
 fn damage_value(damage: &Damage) -> Value {
     let (segment, line, row, why) = match damage {
         Damage::Row { segment, line, bad } => (*segment, Some(*line), Some(bad.number), bad.why.to_string()),
@@ -231,13 +248,6 @@ fn damage_value(damage: &Damage) -> Value {
     value.insert("row", row.map(whole));
     value.insert("why", why);
     value.into()
-}
-
-fn shown_damage(damage: &Damage) -> String {
-    match damage {
-        Damage::Row { segment, line, bad } => format!("{bad} (line {line} of segment {segment})"),
-        Damage::Segment(segment) => format!("segment {segment} is missing"),
-    }
 }
 
 /// A count; a journal has no more rows than 32 bits number.
@@ -252,7 +262,7 @@ fn counted(count: u64, what: &str) -> String {
 /// What takes a whole journal has none of a damaged one.
 fn demand_whole(found: &Examined) -> Result<(), Outcome> {
     let Some(damage) = &found.damage else { return Ok(()) };
-    let message = format!("The journal does not verify: {}.", shown_damage(damage));
+    let message = format!("The journal does not verify: {damage}.");
     Err(Outcome::refused(&Refusal::labelled(Reason::JournalDamaged, message)).exiting(DAMAGED))
 }
 
@@ -320,7 +330,7 @@ fn show<S: System>(system: &S, environment: &Environment, words: &[String]) -> R
     })?;
     let mut text = Vec::from(lines).join("\n");
     if let Some(damage) = &found.damage {
-        let _ = write!(text, "\nThe journal is damaged here: {}. What follows is not shown.", shown_damage(damage));
+        let _ = write!(text, "\nThe journal is damaged here: {damage}. What follows is not shown.");
     } else if text.is_empty() {
         text.push_str("There is no such row.");
     }

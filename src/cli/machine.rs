@@ -23,7 +23,7 @@ use crate::foundation::path::{AbsolutePath, RelativePath};
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::display;
 use crate::foundation::value::Value;
-use crate::journal::{self, verify_directory};
+use crate::journal::{self, Examined};
 use crate::system::memory::LockedBuffer;
 use crate::system::os::{self, OsSystem};
 use crate::system::{Enforcement, Fault, System};
@@ -200,9 +200,17 @@ fn journal<S: System>(system: &S, state: &AbsolutePath) -> Finding {
     let Ok(directory) = PrivateDirectory::open(system, &path) else {
         return refused("journal", &Reason::JournalUnwritable.into());
     };
-    match verify_directory(system, &directory) {
-        Ok(Ok(verified)) => good("journal", format!("{} rows, each chained to the one before", verified.rows)),
-        Ok(Err(bad)) => missing("journal", bad.to_string(), Refusal::new(Reason::JournalTorn).remedy()),
+    match journal::examine(system, &directory, &mut |_, _| ()) {
+        Ok(Examined { verified, damage: None, .. }) => {
+            good("journal", format!("{} rows, each chained to the one before", verified.rows))
+        }
+        Ok(Examined { ends_torn: true, damage: Some(damage), .. }) => {
+            let remedy = "Nothing need be done: the next row says that the chain goes on behind it.";
+            note("journal", format!("{damage}, as after a loss of power"), remedy)
+        }
+        Ok(Examined { damage: Some(damage), .. }) => {
+            missing("journal", damage.to_string(), Refusal::new(Reason::JournalTorn).remedy())
+        }
         Err(refusal) => refused("journal", &refusal),
     }
 }

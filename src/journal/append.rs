@@ -1,8 +1,9 @@
 //! Appends rows: under an exclusive lock, one write, made durable before it counts. A row that cannot be written whole
-//! leaves the file as it was. Never continues a journal whose last row is damaged.
+//! leaves the file as it was. Where a loss of power left a row half written, it stays as it is, and the chain goes on in
+//! the next segment with a row that says so. Never continues a journal whose last whole row is damaged.
 
 use super::row::{Event, OperationId, Place, RowDraft, draw, is_install_id};
-use super::tail::{self, Known, Tail};
+use super::tail::{self, Ending, Known, Tail};
 use super::verify::segments;
 use super::{DIRECTORY, INSTALL_FILE, LOCK_FILE, SEGMENTS, segment_name};
 use crate::capability::private_file::{PrivateDirectory, PrivateFault, judge, make_private};
@@ -63,14 +64,27 @@ impl<S: System> Journal<S> {
         self.append(system, &draft)
     }
 
-    /// Appends one row, durable when this returns; its number. Refuses `journal_unwritable` (nothing was added) and
-    /// `journal_torn` (the last row is damaged).
+    /// Appends one row, durable when this returns; its number. Refuses `journal_unwritable` (the row was not added) and
+    /// `journal_torn` (the last whole row is damaged).
     pub fn append(&self, system: &S, draft: &RowDraft) -> Result<u64, Refusal> {
         // A panic elsewhere leaves at worst an old `Known`, and that is compared with the file before it is used.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         self.directory.assert_unchanged(system).map_err(unwritable)?;
         let _lock = hold_lock(system, &self.directory)?;
-        let (end, tail) = self.end(system, *known)?;
+        let (mut end, Ending { mut tail, torn }) = self.end(system, *known)?;
+        if torn {
+            *known = None;
+            let row = RowDraft::new(&OperationId::draw(system)?, Event::Recovered);
+            (end, tail) = self.add(system, self.behind_torn(system, end)?, tail, &row)?;
+        }
+        *known = None;
+        let (end, tail) = self.add(system, end, tail, draft)?;
+        *known = Some(Known { segment: end.segment, facts: end.facts, tail });
+        Ok(tail.sequence.into())
+    }
+
+    /// Adds one row behind another; where it ends, and the row as the new last one.
+    fn add(&self, system: &S, end: End<S>, tail: Tail, draft: &RowDraft) -> Result<(End<S>, Tail), Refusal> {
         let sequence = tail.sequence.checked_add(1).ok_or(Reason::JournalUnwritable)?;
         // A clock that went back writes no earlier time: the last row's is the latest of all.
         let now = system.now();
@@ -85,15 +99,18 @@ impl<S: System> Journal<S> {
         };
         let line = draft.line(&place)?;
         let end = self.make_room(system, end, line.len())?;
-        *known = None;
         let facts = end.write(system, &self.directory, &line)?;
         let head = Some(Digest::of(line.as_bytes()));
-        *known = Some(Known { segment: end.segment, facts, tail: Tail { sequence, head, at: Some(at) } });
-        Ok(sequence.into())
+        Ok((End { facts, ..end }, Tail { sequence, head, at: Some(at) }))
     }
 
-    /// The last segment, created if there is none, and its tail.
-    fn end(&self, system: &S, known: Option<Known>) -> Result<(End<S>, Tail), Refusal> {
+    /// The segment that goes on behind one that ends in the middle of a row.
+    fn behind_torn(&self, system: &S, end: End<S>) -> Result<End<S>, Refusal> {
+        if end.facts.size == 0 { Ok(end) } else { self.next(system, &end) }
+    }
+
+    /// The last segment, created if there is none, and how it ends.
+    fn end(&self, system: &S, known: Option<Known>) -> Result<(End<S>, Ending), Refusal> {
         let segments = segments(system, &self.directory)?;
         let last = segments.last().copied().unwrap_or(0);
         // A chain with a missing part is not continued.
@@ -102,10 +119,11 @@ impl<S: System> Journal<S> {
         }
         let end = End::open(system, &self.directory, last.max(1))?;
         let same = known.filter(|known| known.segment == end.segment && known.facts == end.facts);
-        let tail = match same {
-            Some(known) => known.tail,
+        let ending = match same {
+            Some(known) => Ending { tail: known.tail, torn: false },
             None => tail::read(system, &self.directory, &end.file, end.segment)?,
         };
+        let tail = ending.tail;
         // Rows that this process wrote are gone, all of them or the last, or the last one was replaced.
         let gone = known.is_some_and(|known| {
             known.tail.sequence > tail.sequence
@@ -114,7 +132,7 @@ impl<S: System> Journal<S> {
         if gone {
             return Err(Reason::JournalTorn.into());
         }
-        Ok((end, tail))
+        Ok((end, ending))
     }
 
     /// The segment that takes a line of this length: the last one, or the next.
@@ -126,6 +144,10 @@ impl<S: System> Journal<S> {
         if end.facts.size.saturating_add(line) <= limits::JOURNAL_SEGMENT_BYTES {
             return Ok(end);
         }
+        self.next(system, &end)
+    }
+
+    fn next(&self, system: &S, end: &End<S>) -> Result<End<S>, Refusal> {
         let next = end.segment.saturating_add(1);
         if !SEGMENTS.contains(&next) {
             return Err(Reason::JournalUnwritable.into());
@@ -159,7 +181,7 @@ impl<S: System> End<S> {
             .and_then(|()| if first { system.sync_directory(directory.handle()) } else { Ok(()) })
             .and_then(|()| system.file_facts(&self.file));
         written.map_err(|fault| {
-            // If even this fails, the torn row is found by the next append.
+            // If even this fails, the next append goes on behind the torn row.
             let _ = system.truncate(&self.file, self.facts.size);
             unwritable(fault)
         })

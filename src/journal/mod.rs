@@ -1,7 +1,8 @@
 //! Floor 3: what happened, as rows chained by digest. `policy/journal.json` describes the format.
 //!
 //! Content-free by construction: a [`RowDraft`] takes closed words, digests and checked identifiers, and nothing else.
-//! Appends under a lock, durably, whole rows or none. Never deletes, never rewrites a row, never repairs.
+//! Appends under a lock, durably, whole rows or none. Never deletes, never rewrites a row, never repairs: behind a row that
+//! a loss of power cut off, the chain goes on with one that says so.
 
 mod append;
 mod checkpoint;
@@ -12,7 +13,7 @@ mod verify;
 
 pub use append::Journal;
 pub use checkpoint::{Checkpoint, Coverage};
-pub use examine::{Damage, Examined, Row, examine};
+pub use examine::{Damage, Examined, Row, Tear, examine};
 pub use row::{AskedBy, Event, OperationId, RowDraft};
 pub use tail::latest;
 pub use verify::{BadRow, Verified, Verifier, Why, verify, verify_directory};

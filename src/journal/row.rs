@@ -69,11 +69,13 @@ pub enum Event {
     Revoked,
     /// A person approved an attachment that came with its workspace.
     Attached,
+    /// The row before it in the files was cut off while it was written; the chain goes on behind the last whole one.
+    Recovered,
 }
 
 impl Event {
     /// Every event that this version writes.
-    pub const ALL: [Event; 9] = [
+    pub const ALL: [Event; 10] = [
         Event::Started,
         Event::Intended,
         Event::Withheld,
@@ -83,10 +85,11 @@ impl Event {
         Event::Declined,
         Event::Revoked,
         Event::Attached,
+        Event::Recovered,
     ];
 
     /// Words that later versions may write; verified, never written here.
-    pub const RESERVED: [&str; 4] = ["stopped", "asked", "recovered", "checkpoint"];
+    pub const RESERVED: [&str; 3] = ["stopped", "asked", "checkpoint"];
 
     /// The word in the row.
     pub const fn as_str(self) -> &'static str {
@@ -100,6 +103,7 @@ impl Event {
             Event::Declined => "declined",
             Event::Revoked => "revoked",
             Event::Attached => "attached",
+            Event::Recovered => "recovered",
         }
     }
 }
@@ -296,6 +300,8 @@ pub(super) struct Link {
     pub(super) install_id: String,
     pub(super) at: Timestamp,
     pub(super) previous: Option<Digest>,
+    /// Whether it goes on behind a row that was cut off.
+    pub(super) recovers: bool,
 }
 
 /// Judges one line (without its newline): strict JSON, exactly the fields, each of its form, written as this file writes.
@@ -319,7 +325,8 @@ pub(super) fn check(line: &[u8]) -> Result<Link, Why> {
     let event_id = text("event_id").ok_or(Why::Value)?.to_owned();
     let install_id = text("install_id").ok_or(Why::Value)?.to_owned();
     let at = text("at").and_then(Timestamp::parse).ok_or(Why::Value)?;
-    Ok(Link { sequence, event_id, install_id, at, previous: text("previous").and_then(Digest::parse) })
+    let recovers = text("event") == Some(Event::Recovered.as_str());
+    Ok(Link { sequence, event_id, install_id, at, previous: text("previous").and_then(Digest::parse), recovers })
 }
 
 /// Exactly the fields in their order; rows about questions have one more before the last.

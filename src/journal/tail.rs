@@ -1,6 +1,6 @@
 //! The end of a journal: where the next row goes and what it must chain to.
 
-use super::verify::{read_held, segments};
+use super::verify::{read_held, read_segment, segments};
 use super::{row, segment_name};
 use crate::capability::private_file::{PrivateDirectory, PrivateFault};
 use crate::foundation::digest::Digest;
@@ -28,26 +28,50 @@ pub(super) struct Known {
     pub(super) tail: Tail,
 }
 
-/// Reads the end of a held segment, or of the one before if it is empty. Refuses `journal_torn` if the last row is not
-/// complete, not well-formed, or does not chain to the row before it.
+/// How a journal ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ending {
+    /// The last whole row.
+    pub(super) tail: Tail,
+    /// Whether a row behind it was begun and never finished.
+    pub(super) torn: bool,
+}
+
+/// Reads the end of a held segment, and of the ones before as long as none has a whole row. Refuses `journal_torn` if the
+/// last whole row is not well-formed or does not chain to the row before it.
 pub(super) fn read<S: System>(
     system: &S,
     directory: &PrivateDirectory<S>,
     file: &S::File,
     segment: u32,
-) -> Result<Tail, Refusal> {
-    let bytes = read_held(system, file)?;
-    if !bytes.is_empty() || segment == 1 {
-        return last(&bytes).ok_or_else(|| Reason::JournalTorn.into());
+) -> Result<Ending, Refusal> {
+    let mut bytes = read_held(system, file)?;
+    let mut torn = false;
+    for number in (1..=segment).rev() {
+        let whole = whole_rows(&bytes);
+        torn |= whole.len() < bytes.len();
+        if !whole.is_empty() {
+            let tail = last(whole).ok_or(Reason::JournalTorn)?;
+            return Ok(Ending { tail, torn });
+        }
+        // A segment was begun and its first row never written, or not finished.
+        if let Some(before) = number.checked_sub(1).filter(|before| *before > 0) {
+            bytes = read_segment(system, directory, before)?;
+        }
     }
-    // A segment was begun and its first row never written.
-    let before = segment_name(segment - 1);
-    let file = system.open_file_in(directory.handle(), &before).map_err(|_| Reason::JournalTorn)?;
-    last(&read_held(system, &file)?).filter(|tail| tail.head.is_some()).ok_or_else(|| Reason::JournalTorn.into())
+    // No row at all: nothing was written yet, or the very first row was cut off.
+    if segment == 1 || torn { Ok(Ending { tail: Tail::default(), torn }) } else { Err(Reason::JournalTorn.into()) }
+}
+
+/// The rows of a segment that end, with their ends.
+fn whole_rows(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    bytes.get(..end).unwrap_or_default()
 }
 
 /// The latest time in the journal of a state directory; `None` where there is no journal or no row. Makes nothing. Refuses
-/// `journal_unwritable` for one that is not private and `journal_torn` for a damaged one.
+/// `journal_unwritable` for one that is not private and `journal_torn` for a damaged one; a row that was cut off at the end
+/// is none.
 pub fn latest<S: System>(system: &S, state: &AbsolutePath) -> Result<Option<Timestamp>, Refusal> {
     let path = state.join(&RelativePath::parse(super::DIRECTORY).unwrap_or_default());
     let directory = match PrivateDirectory::open(system, &path) {
@@ -56,7 +80,7 @@ pub fn latest<S: System>(system: &S, state: &AbsolutePath) -> Result<Option<Time
     };
     let Some(segment) = segments(system, &directory)?.last().copied() else { return Ok(None) };
     let file = system.open_file_in(directory.handle(), &segment_name(segment)).map_err(|_| Reason::JournalTorn)?;
-    Ok(read(system, &directory, &file, segment)?.at)
+    Ok(read(system, &directory, &file, segment)?.tail.at)
 }
 
 /// The tail of a segment's bytes; `None` if it is torn.

@@ -2,7 +2,7 @@
 
 use super::meanwhile;
 use super::simulated::{ASSET, CONSENT_PATH, RECORD_PATH, broker, load, snapshot_path, system};
-use crate::support::command::Server;
+use crate::support::command::{Exit, Server, run};
 use crate::support::real::{self, Place, delivered, refused};
 use kdna_broker::delegate::Delegate;
 use kdna_broker::foundation::refusal::{Code, Reason};
@@ -50,16 +50,28 @@ fn audit_chain_edit() {
 #[test]
 fn dur_torn_audit_tail() {
     let (place, journal) = journalled();
-    let path = place.scratch.state().join("journal/journal-000001.jsonl");
+    let directory = place.scratch.state().join("journal");
+    let (path, next) = (directory.join("journal-000001.jsonl"), directory.join("journal-000002.jsonl"));
     let last = journal.trim_end().rfind('\n').unwrap() + 1;
+    let line = journal[..last].lines().count() + 1;
     for length in (last + 1..journal.len()).step_by(41) {
         fs::write(&path, &journal.as_bytes()[..length]).unwrap();
-        assert!(verify(&fs::read(&path).unwrap()).is_err(), "{length}");
-        refused(&place.try_load(), "journal_unavailable");
+        let bad = verify(&fs::read(&path).unwrap()).unwrap_err();
+        assert_eq!(bad.number, u64::try_from(line).unwrap(), "{length}: the torn row is named");
+        assert!(delivered(&place.try_load()), "{length}");
         assert_eq!(fs::read(&path).unwrap(), &journal.as_bytes()[..length], "history is never rewritten");
+        let behind = fs::read_to_string(&next).unwrap();
+        assert!(behind.lines().next().unwrap().contains("\"event\":\"recovered\""), "{behind}");
+        assert_eq!(behind.matches("recovered").count(), 1, "said once");
+        let ended = run(place.command(&["audit", "verify"]), None);
+        assert_eq!(ended.exit, Exit::Status(0), "{}", ended.stdout_text());
+        let said = format!("cut off while it was written (line {line} of segment 1); row {line} goes on behind it.");
+        assert!(ended.stdout_text().contains(&said), "{}", ended.stdout_text());
+        fs::remove_file(&next).unwrap();
     }
     fs::write(&path, &journal).unwrap();
     assert!(delivered(&place.try_load()));
+    assert!(!next.exists(), "the control");
 }
 
 #[test]
