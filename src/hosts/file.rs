@@ -136,7 +136,7 @@ fn is_own(server: &Server) -> bool {
 pub fn allowing(host: &Host, document: &Value) -> Allowing {
     match host.list {
         ToolList::Allowed => allowed(document),
-        ToolList::Permission => permitted(document.get("permission")),
+        ToolList::Permission => everywhere_permitted(document),
         ToolList::InEntry(_) | ToolList::Elsewhere => Allowing::default(),
     }
 }
@@ -153,6 +153,23 @@ fn allowed(document: &Value) -> Allowing {
         all_servers: all_servers.is_some_and(|value| value.as_bool() != Some(false)),
     }
 }
+
+/// The permissions of the file and of each agent that it has: an agent's stand over the file's.
+fn everywhere_permitted(document: &Value) -> Allowing {
+    let agents = AGENTS.into_iter().filter_map(|agents| document.get(agents));
+    let (maps, others): (Vec<_>, Vec<_>) = agents.partition(|agents| agents.as_object().is_some());
+    let agents = maps.into_iter().filter_map(Value::as_object).flat_map(Object::iter).map(|(_, agent)| agent);
+    let unclear = Allowing { unclear: !others.is_empty(), ..Allowing::default() };
+    let each = std::iter::once(document).chain(agents).map(|holder| permitted(holder.get("permission")));
+    each.fold(unclear, |mut all, one| {
+        all.rules.extend(one.rules);
+        all.unclear |= one.unclear;
+        all
+    })
+}
+
+/// The members that hold agents; the second is how earlier versions of the host called them.
+const AGENTS: [&str; 2] = ["agent", "mode"];
 
 fn permitted(permission: Option<&Value>) -> Allowing {
     let allowing = |rules, unclear| Allowing { rules, unclear, ..Allowing::default() };

@@ -68,6 +68,20 @@ fn permissions_that_let_everything_run_are_named_however_they_are_written() {
         assert!(said.iter().all(|(state, _)| state == "good"), "{fine}: {said:?}");
     }
     holds(&opencode(r#""kdna_*": ["allow"]"#), "note", "in the place of the rules");
+    // An agent's permissions stand over those of the file.
+    let agents = |to: &str| said_of("opencode", |text| text.replacen('{', &format!("{{{to},"), 1));
+    for agent in [
+        r#""agent": {"build": {"permission": {"kdna_*": "allow"}}}"#,
+        r#""agent": {"plan": {}, "mine": {"permission": "allow"}}"#,
+        r#""mode": {"build": {"permission": {"*": {"*": "allow"}}}}"#,
+    ] {
+        holds(&agents(agent), "note", "1 of the rules");
+    }
+    holds(&agents(r#""agent": ["build"]"#), "note", "in the place of the rules");
+    for fine in [r#""agent": {"build": {"permission": {"bash": "allow"}, "prompt": "*"}}"#, r#""agent": {}"#] {
+        let said = agents(fine);
+        assert!(said.iter().all(|(state, _)| state == "good"), "{fine}: {said:?}");
+    }
     for (settings, expected) in [
         (r#"{"permissions": {"defaultMode": "bypassPermissions"}}"#, "bypassPermissions"),
         (r#"{"enableAllProjectMcpServers": true}"#, "enableAllProjectMcpServers"),
