@@ -11,5 +11,7 @@ mod framing;
 mod order;
 #[path = "mcp_protocol/published.rs"]
 mod published;
+#[path = "mcp_protocol/stateless.rs"]
+mod stateless;
 #[path = "mcp_protocol/tools.rs"]
 mod tools;
