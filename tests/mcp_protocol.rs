@@ -7,6 +7,8 @@ mod client;
 mod evidence;
 #[path = "mcp_protocol/framing.rs"]
 mod framing;
+#[path = "mcp_protocol/mutated.rs"]
+mod mutated;
 #[path = "mcp_protocol/order.rs"]
 mod order;
 #[path = "mcp_protocol/published.rs"]
