@@ -7,9 +7,13 @@ mod client;
 mod evidence;
 #[path = "mcp_protocol/framing.rs"]
 mod framing;
+#[path = "mcp_protocol/mutated.rs"]
+mod mutated;
 #[path = "mcp_protocol/order.rs"]
 mod order;
 #[path = "mcp_protocol/published.rs"]
 mod published;
+#[path = "mcp_protocol/stateless.rs"]
+mod stateless;
 #[path = "mcp_protocol/tools.rs"]
 mod tools;

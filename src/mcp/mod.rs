@@ -6,6 +6,7 @@
 
 mod arguments;
 mod envelope;
+mod era;
 mod frame;
 mod queue;
 mod reader;

@@ -22,7 +22,7 @@ pub(crate) enum Work<R> {
     Refused(Refusal),
     /// A protocol error.
     Fault(Fault),
-    /// A result that is known already.
+    /// A result that is known already: its members as JSON.
     Result(String),
 }
 

@@ -1,11 +1,13 @@
-//! What is done with each line: handshake, ping, list and cancellation at once; tool calls, in their turn, through the
-//! queue. Never runs a tool.
+//! What is done with each line: handshake, discovery, ping, list and cancellation at once; tool calls, in their turn,
+//! through the queue. Never runs a tool.
 
 use super::envelope::{Id, Members, Message, Params, text_of};
+use super::era;
 use super::queue::{Call, Job, Work};
 use super::reply::{Fault, ReplyFrame};
 use super::revisions::Revision;
 use super::session::{ReadFault, Session, Toolset};
+use crate::foundation::json::write;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::system::Cancel;
 use serde_json::value::RawValue;
@@ -18,14 +20,17 @@ const BATCH_MESSAGES: usize = 256;
 /// The state of the reading thread.
 pub(crate) struct Reader<'s, T: Toolset> {
     session: &'s Session<T>,
+    /// What the last handshake settled on; of effect on requests that name no revision.
     revision: Revision,
     unanswerable: u32,
 }
 
-/// When an answer is due.
-enum Turn<R> {
-    Now(Work<R>),
-    InOrder(Work<R>),
+/// What is to be answered to one request.
+struct Due<R> {
+    revision: Revision,
+    /// Whether it waits its turn; else it is answered at once.
+    in_order: bool,
+    work: Work<R>,
 }
 
 impl<'s, T: Toolset> Reader<'s, T> {
@@ -56,23 +61,24 @@ impl<'s, T: Toolset> Reader<'s, T> {
 
     fn refuse(&mut self, fault: Fault) -> bool {
         self.unanswerable = self.unanswerable.saturating_add(1);
-        self.unanswerable > UNANSWERABLE_IN_A_ROW || self.send(None, Work::Fault(fault))
+        self.unanswerable > UNANSWERABLE_IN_A_ROW || self.send(None, self.revision, Work::Fault(fault))
     }
 
     fn receive_one(&mut self, message: Message<'_>, bytes: usize) -> bool {
         match message {
-            Message::Request { id, method, params } => match self.answer(&method, params) {
-                Turn::Now(work) => self.send(Some(&id), work),
-                Turn::InOrder(work) => {
-                    let calls = vec![self.call(Some(id), work)];
-                    self.session.queue.push(Job { calls, batch: false, bytes })
+            Message::Request { id, method, params } => {
+                let Due { revision, in_order, work } = self.answer(&method, params);
+                if !in_order {
+                    return self.send(Some(&id), revision, work);
                 }
-            },
+                let calls = vec![Call { id: Some(id), revision, cancel: Cancel::new(), work }];
+                self.session.queue.push(Job { calls, batch: false, bytes })
+            }
             Message::Notification { method, params } => {
                 self.notice(&method, params);
                 true
             }
-            Message::Bad { id, fault } => self.send(id.as_ref(), Work::Fault(fault)),
+            Message::Bad { id, fault } => self.send(id.as_ref(), self.revision, Work::Fault(fault)),
             Message::Ignored | Message::Batch(_) => true,
         }
     }
@@ -96,11 +102,13 @@ impl<'s, T: Toolset> Reader<'s, T> {
                 Some(self.call(Some(id), Work::Fault(Fault::InvalidRequest)))
             }
             Message::Request { id, method, params } => {
-                let (Turn::Now(work) | Turn::InOrder(work)) = self.answer(&method, params);
-                let again = matches!(&work, Work::Tool(request) if self.session.tools.delivers(request))
-                    && std::mem::replace(delivers, true);
-                // A delivery is written the moment it is made, and one message can hold only one such moment.
-                Some(self.call(Some(id), if again { Work::Fault(Fault::InvalidRequest) } else { work }))
+                let Due { revision, work, .. } = self.answer(&method, params);
+                // A delivery is written the moment it is made, and one message can hold only one such moment. The
+                // stateless revision has no lists of messages.
+                let refused = revision.is_stateless()
+                    || matches!(&work, Work::Tool(request) if self.session.tools.delivers(request))
+                        && std::mem::replace(delivers, true);
+                Some(self.call(Some(id), if refused { Work::Fault(Fault::InvalidRequest) } else { work }))
             }
             Message::Notification { method, params } => {
                 self.notice(&method, params);
@@ -116,44 +124,69 @@ impl<'s, T: Toolset> Reader<'s, T> {
         Call { id, revision: self.revision, cancel: Cancel::new(), work }
     }
 
-    fn send(&self, id: Option<&Id>, work: Work<T::Request>) -> bool {
-        let frame = ReplyFrame::line(id.map_or("null", Id::as_json), self.revision);
+    fn send(&self, id: Option<&Id>, revision: Revision, work: Work<T::Request>) -> bool {
+        let frame = ReplyFrame::line(id.map_or("null", Id::as_json), revision, &self.session.server_info);
         self.session.send(&match work {
-            Work::Result(result) => frame.result(&result),
+            Work::Result(members) => frame.result(&members),
             Work::Refused(refusal) => frame.refusal(&refusal),
-            Work::Fault(fault) => frame.fault(fault),
-            Work::Tool(_) => frame.fault(Fault::Internal),
+            Work::Fault(fault) => frame.fault(&fault),
+            Work::Tool(_) => frame.fault(&Fault::Internal),
         })
     }
 
-    fn answer(&mut self, method: &str, params: Params<'_>) -> Turn<T::Request> {
-        if method == "tools/call" {
-            return Turn::InOrder(self.tool(params).unwrap_or_else(Work::Fault));
-        }
-        Turn::Now(match (method, params) {
-            (_, Params::Wrong) => Work::Fault(Fault::InvalidParams),
-            ("initialize", params) => self.initialize(params).map_or_else(Work::Fault, Work::Result),
-            ("ping", _) => Work::Result("{}".to_owned()),
-            ("tools/list", _) => Work::Result(self.session.tools.list(self.revision)),
-            _ => Work::Fault(Fault::MethodNotFound),
-        })
-    }
-
-    fn initialize(&mut self, params: Params<'_>) -> Result<String, Fault> {
-        let asked = members(params)?.get("protocolVersion").and_then(|raw| text_of(raw.get()));
-        self.revision = Revision::settle(asked.as_deref().and_then(|text| std::str::from_utf8(text).ok()));
-        let (revision, server) = (self.revision.as_str(), &self.session.server_info);
-        Ok(format!(r#"{{"protocolVersion":"{revision}","capabilities":{{"tools":{{}}}},"serverInfo":{server}}}"#))
-    }
-
-    fn tool(&self, params: Params<'_>) -> Result<Work<T::Request>, Fault> {
-        let members = members(params)?;
-        match self.session.tools.read(members.get("name"), members.get("arguments")) {
-            Ok(request) => Ok(Work::Tool(request)),
-            Err(ReadFault::Arguments) if self.revision.has_argument_tool_errors() => {
-                Ok(Work::Refused(Refusal::new(Reason::ArgumentsRefused)))
+    fn answer(&mut self, method: &str, params: Params<'_>) -> Due<T::Request> {
+        let read = members(params).and_then(|members| Ok((era::named(method, &members)?, members)));
+        let (revision, work) = match read {
+            Ok((Some(revision), members)) => (revision, self.stateless(method, &members, revision)),
+            Ok((None, members)) => {
+                let work = self.by_handshake(method, &members);
+                (self.revision, work)
             }
-            Err(ReadFault::Arguments | ReadFault::UnknownTool) => Err(Fault::InvalidParams),
+            Err(fault) => (self.revision, Work::Fault(fault)),
+        };
+        Due { revision, in_order: method == "tools/call", work }
+    }
+
+    /// A request that names its revision. It neither needs nor changes what a handshake settled on.
+    fn stateless(&self, method: &str, params: &Members<'_>, revision: Revision) -> Work<T::Request> {
+        match method {
+            era::DISCOVER => {
+                let revision = revision.as_str();
+                Work::Result(format!(r#""supportedVersions":["{revision}"],"capabilities":{{"tools":{{}}}}"#))
+            }
+            "tools/list" => Work::Result(self.session.tools.list(revision)),
+            "tools/call" => self.tool(params, revision),
+            _ => Work::Fault(Fault::MethodNotFound),
+        }
+    }
+
+    fn by_handshake(&mut self, method: &str, params: &Members<'_>) -> Work<T::Request> {
+        match method {
+            "initialize" => self.initialize(params),
+            "ping" => Work::Result(String::new()),
+            "tools/list" => Work::Result(self.session.tools.list(self.revision)),
+            "tools/call" => self.tool(params, self.revision),
+            _ => Work::Fault(Fault::MethodNotFound),
+        }
+    }
+
+    fn initialize(&mut self, params: &Members<'_>) -> Work<T::Request> {
+        let asked = params.get("protocolVersion").and_then(|raw| text_of(raw.get()));
+        self.revision = Revision::settle(asked.as_deref().and_then(|text| std::str::from_utf8(text).ok()));
+        let revision = self.revision.as_str();
+        let mut result = format!(r#""protocolVersion":"{revision}","capabilities":{{"tools":{{}}}},"serverInfo":"#);
+        let written = write::append_compact(&mut result, &self.session.server_info);
+        // Two texts always have a JSON form.
+        written.map_or(Work::Fault(Fault::Internal), |()| Work::Result(result))
+    }
+
+    fn tool(&self, params: &Members<'_>, revision: Revision) -> Work<T::Request> {
+        match self.session.tools.read(params.get("name"), params.get("arguments")) {
+            Ok(request) => Work::Tool(request),
+            Err(ReadFault::Arguments) if revision.has_argument_tool_errors() => {
+                Work::Refused(Refusal::new(Reason::ArgumentsRefused))
+            }
+            Err(ReadFault::Arguments | ReadFault::UnknownTool) => Work::Fault(Fault::InvalidParams),
         }
     }
 

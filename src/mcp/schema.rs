@@ -151,10 +151,10 @@ impl Tool {
     }
 }
 
-/// The result of `tools/list`: under 2024-11-05 exactly what the contract recorded.
+/// The member `tools` of the result of `tools/list`: under 2024-11-05 exactly what the contract recorded.
 pub(crate) fn list(names: ToolNames, revision: Revision) -> String {
     let tools = Tool::ALL.map(|tool| tool.definition(names, revision));
-    format!(r#"{{"tools":[{}]}}"#, tools.join(","))
+    format!(r#""tools":[{}]"#, tools.join(","))
 }
 
 #[cfg(test)]
@@ -168,7 +168,7 @@ mod tests {
     fn the_list_is_strict_json_under_every_revision_and_keeps_its_order() {
         for names in [ToolNames::Dotted, ToolNames::Portable] {
             for revision in Revision::ALL {
-                let list = read_strict(list(names, revision).as_bytes(), 10).unwrap();
+                let list = read_strict(format!("{{{}}}", list(names, revision)).as_bytes(), 10).unwrap();
                 let tools = list.get("tools").unwrap().as_array().unwrap();
                 let listed: Vec<_> = tools.iter().map(|tool| tool.get("name").unwrap().as_str().unwrap()).collect();
                 assert_eq!(listed, Tool::ALL.map(|tool| tool.name(names)));

@@ -13,7 +13,6 @@ use super::schema::ToolNames;
 use super::worker;
 use super::workspace::Workspace;
 use crate::broker::Operations;
-use crate::foundation::json::write;
 use crate::foundation::value::Value;
 use crate::system::Cancel;
 use serde_json::value::RawValue;
@@ -90,7 +89,7 @@ pub(crate) enum ReadFault {
 pub(crate) trait Toolset: Send + Sync + 'static {
     /// A call with typed arguments.
     type Request: Send;
-    /// The result of `tools/list`.
+    /// The members of the result of `tools/list`, as JSON.
     fn list(&self, revision: Revision) -> String;
     /// Reads a call from the raw members of its `params`.
     fn read(&self, name: Option<&RawValue>, arguments: Option<&RawValue>) -> Result<Self::Request, ReadFault>;
@@ -104,8 +103,8 @@ pub(crate) trait Toolset: Send + Sync + 'static {
 pub(crate) struct Session<T: Toolset> {
     pub(crate) tools: T,
     pub(crate) queue: Queue<T::Request>,
-    /// The `serverInfo` object as JSON.
-    pub(crate) server_info: String,
+    /// The `serverInfo` object.
+    pub(crate) server_info: Value,
     output: Mutex<Box<dyn Write + Send>>,
     failure: Mutex<Option<Ending>>,
 }
@@ -144,7 +143,7 @@ pub(crate) fn run<T: Toolset>(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
     tools: T,
-    server_info: String,
+    server_info: Value,
 ) -> Ending {
     run_watched(input, output, tools, server_info, |_| ())
 }
@@ -154,7 +153,7 @@ pub(crate) fn run_watched<T: Toolset>(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
     tools: T,
-    server_info: String,
+    server_info: Value,
     watcher: impl FnOnce(&dyn Fn(u8)) + Send + 'static,
 ) -> Ending {
     let session = Arc::new(Session {
@@ -184,11 +183,9 @@ pub(crate) fn run_watched<T: Toolset>(
     failure.unwrap_or(Ending::InputEnded)
 }
 
-/// The `serverInfo` object as JSON.
-fn server_info(name: &str, version: String) -> String {
-    let info = Value::object([("name", Value::from(name)), ("version", Value::from(version))]);
-    // Two texts always have a JSON form.
-    write::compact(&info).unwrap_or_default()
+/// The `serverInfo` object.
+fn server_info(name: &str, version: String) -> Value {
+    Value::object([("name", Value::from(name)), ("version", Value::from(version))])
 }
 
 /// Closes the queue when the reading thread ends, however it ends.

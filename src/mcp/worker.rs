@@ -75,13 +75,13 @@ fn answer<T: Toolset>(
         return None;
     }
     let id = call.id.as_ref().map_or("null", Id::as_json);
-    let frame = ReplyFrame { id, revision: call.revision, before, after, reserved };
+    let frame = ReplyFrame { id, revision: call.revision, server: &session.server_info, before, after, reserved };
     Some(match &call.work {
         // A program that embeds the server may unwind: one failed call is then one error, not the end.
         Work::Tool(request) => catch_unwind(AssertUnwindSafe(|| session.tools.call(request, &frame, &call.cancel)))
-            .unwrap_or_else(|_| frame.fault(Fault::Internal)),
+            .unwrap_or_else(|_| frame.fault(&Fault::Internal)),
         Work::Refused(refusal) => frame.refusal(refusal),
-        Work::Fault(fault) => frame.fault(*fault),
-        Work::Result(result) => frame.result(result),
+        Work::Fault(fault) => frame.fault(fault),
+        Work::Result(members) => frame.result(members),
     })
 }

@@ -2,6 +2,7 @@
 
 use crate::client::*;
 use crate::published;
+use crate::stateless::{CAPABILITIES, VERSION, meta, request, tool};
 use serde_json::{Value, json};
 
 fn shared(path: &str) -> Option<Vec<u8>> {
@@ -40,6 +41,57 @@ fn every_message_of_every_revision_is_valid_by_its_published_schema() {
         assert_valid("EmptyResult", &client.ask(PING)["result"]);
         assert_valid(error, &client.ask(r#"{"jsonrpc":"2.0","id":1,"method":"nope"}"#));
         assert!(published::fault(&schema, "CallToolResult", &json!({"content": 1})).is_some(), "the validator bites");
+    }
+}
+
+#[test]
+fn every_message_without_a_handshake_is_valid_by_its_published_schema_and_so_is_what_was_asked() {
+    let Some(bytes) = shared("spec/mcp-schemas/2026-07-28.json") else { return };
+    let schema: Value = serde_json::from_slice(&bytes).unwrap();
+    let assert_valid = |name: &str, value: &Value| assert_eq!(published::fault(&schema, name, value), None, "{value}");
+    let mut client = Client::start();
+    let mut asked = |kind: &str, line: String, answers: [&str; 2]| {
+        assert_valid(kind, &serde_json::from_str(&line).unwrap());
+        let reply = client.ask(&line);
+        let part = match answers[1] {
+            "UnsupportedProtocolVersionError" => &reply,
+            _ if reply["result"].is_null() => &reply["error"],
+            _ => &reply["result"],
+        };
+        assert_valid(answers[0], &reply);
+        assert_valid(answers[1], part);
+        reply
+    };
+    let result = ["JSONRPCResultResponse", "CallToolResult"];
+    let error = |name| ["JSONRPCErrorResponse", name];
+    asked(
+        "DiscoverRequest",
+        request("1", "server/discover", &meta(), ""),
+        ["DiscoverResultResponse", "DiscoverResult"],
+    );
+    asked("ListToolsRequest", request("2", "tools/list", &meta(), ""), ["ListToolsResultResponse", "ListToolsResult"]);
+    for name in ["status", "resolve", "load"] {
+        let task = if name == "status" { "" } else { r#","task":"t""# };
+        for (cwd, fails) in [("/ok", false), ("/refuse", true), ("", true)] {
+            let line = tool("\"x\"", name, &format!(r#"{{"cwd":"{cwd}"{task}}}"#));
+            let reply = asked("CallToolRequest", line, result);
+            assert_eq!(reply["result"]["isError"] == true, fails, "{name} {cwd}");
+        }
+    }
+    asked("CallToolRequest", tool("3", "nope", "{}"), error("InvalidParamsError"));
+    asked("JSONRPCRequest", request("4", "ping", &meta(), ""), error("MethodNotFoundError"));
+    asked("JSONRPCRequest", request("5", "tools/list", &format!("{{{VERSION}}}"), ""), error("InvalidParamsError"));
+    asked("CallToolRequest", tool("6", "status", r#"{"cwd":"/panic"}"#), error("InternalError"));
+    for version in ["2027-01-01".to_owned(), "9".repeat(65)] {
+        let other = format!(r#"{{"io.modelcontextprotocol/protocolVersion":"{version}",{CAPABILITIES}}}"#);
+        asked("ListToolsRequest", request("7", "tools/list", &other, ""), error("UnsupportedProtocolVersionError"));
+    }
+    for (name, wrong) in [
+        ("CallToolResult", json!({"content": []})),
+        ("DiscoverResult", json!({"resultType": "complete"})),
+        ("UnsupportedProtocolVersionError", json!({"jsonrpc": "2.0", "error": {"code": -32022, "message": "m"}})),
+    ] {
+        assert!(published::fault(&schema, name, &wrong).is_some(), "the validator bites: {name}");
     }
 }
 

@@ -27,6 +27,7 @@ fn keyword_holds(
     let fail = |holds: bool| if holds { Ok(()) } else { Err(format!(": {keyword} {rule}")) };
     match keyword {
         "$ref" => check(definitions, &definitions[rule.as_str().unwrap().rsplit('/').next().unwrap()], value),
+        "allOf" => rule.as_array().unwrap().iter().try_for_each(|one| check(definitions, one, value)),
         "anyOf" => fail(rule.as_array().unwrap().iter().any(|one| check(definitions, one, value).is_ok())),
         "type" => fail(types(rule).iter().any(|kind| is_of(kind, value))),
         "const" => fail(rule == value),

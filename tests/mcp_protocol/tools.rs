@@ -25,10 +25,10 @@ fn a_known_revision_is_echoed_and_any_other_request_gets_the_newest() {
 }
 
 #[test]
-fn ping_works_before_the_handshake_and_discovery_is_a_method_not_found() {
+fn ping_works_before_the_handshake_and_what_is_not_offered_is_a_method_not_found() {
     let mut client = Client::start();
     assert_eq!(client.ask(PING), json!({"jsonrpc": "2.0", "id": "p", "result": {}}));
-    for method in ["server/discover", "resources/list", "logging/setLevel", "nope"] {
+    for method in ["resources/list", "logging/setLevel", "subscriptions/listen", "nope"] {
         assert_eq!(code(&client.ask(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#))), -32601);
     }
     assert_eq!(client.ask(PING)["id"], "p");
