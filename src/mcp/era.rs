@@ -16,12 +16,16 @@ const QUOTED_CHARACTERS: usize = 64;
 
 /// The stateless revision if the request names it, `None` if the handshake decides.
 ///
-/// Refused: as invalid a `_meta` that is no object or repeats a key, and a request of the stateless kind without one of
+/// Refused: as invalid a `_meta` that repeats a key, and a request of the stateless kind without one of
 /// its two members or with one of another type; as unsupported a revision that cannot be named so. `server/discover` is
 /// of the stateless kind whatever it carries.
 pub(crate) fn named(method: &str, params: &Members<'_>) -> Result<Option<Revision>, Fault> {
-    let meta = Members::read(params.get("_meta").map_or("{}", |raw| raw.get()));
-    let meta = meta.filter(Members::are_distinct).ok_or(Fault::InvalidParams)?;
+    let meta = params.get("_meta").map_or("{}", |raw| raw.get());
+    if !meta.starts_with('{') {
+        // What is no object names nothing, and the older revisions never looked at it.
+        return if method == DISCOVER { Err(Fault::InvalidParams) } else { Ok(None) };
+    }
+    let meta = Members::read(meta).filter(Members::are_distinct).ok_or(Fault::InvalidParams)?;
     let (version, capabilities) = (meta.get(PROTOCOL_VERSION), meta.get(CLIENT_CAPABILITIES));
     if version.is_none() && capabilities.is_none() && method != DISCOVER {
         return Ok(None);
@@ -72,12 +76,12 @@ mod tests {
             pair(r#""2026-07-28""#, r#""{}""#),
             format!(r#"{{"{PROTOCOL_VERSION}":"2026-07-28","{CLIENT_CAPABILITIES}":{{}},"a":1,"\u0061":1}}"#),
             r#"{"a":1,"a":1}"#.to_owned(),
-            "null".to_owned(),
-            "[]".to_owned(),
-            "7".to_owned(),
-            r#""2026-07-28""#.to_owned(),
         ] {
             assert_eq!(named_in("ping", &half), Err(Fault::InvalidParams), "{half}");
+        }
+        for nothing in ["null", "[]", "7", r#""2026-07-28""#] {
+            assert_eq!(named_in("ping", nothing), Ok(None), "{nothing}: as before there was such a revision");
+            assert_eq!(named_in(DISCOVER, nothing), Err(Fault::InvalidParams), "{nothing}");
         }
     }
 
