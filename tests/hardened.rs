@@ -32,7 +32,7 @@ fn stored() -> String {
 
 /// A record whose attachments all name the one asset.
 fn record(entries: &[Entry<'_>]) -> Vec<u8> {
-    let list = |phrases: &[&str]| Value::Array(phrases.iter().map(|phrase| Value::from(*phrase)).collect());
+    let list = |phrases: &[&str]| Value::Array(phrases.iter().map(|phrase| Value::copied(phrase)).collect());
     let hex = Digest::of(BYTES).hex();
     let rows = entries.iter().enumerate().map(|(number, (applies, excludes, policy))| {
         let application = if *policy == "all_workspace" { "all_workspace" } else { "task_hints" };

@@ -34,7 +34,10 @@ fn rows(place: &Place, from: usize) -> Vec<Vec<(String, Value)>> {
     let row = |line: &str| {
         let row = parse(line.as_bytes()).unwrap().as_object().unwrap().clone();
         let new = ["sequence", "event_id", "operation_id", "at", "previous"];
-        row.into_iter().filter(|(key, _)| !new.contains(&&**key)).collect()
+        row.into_iter()
+            .filter(|(key, _)| !new.contains(&&**key))
+            .map(|(key, value)| (key.into_owned(), value))
+            .collect()
     };
     journal.lines().skip(from).map(row).collect()
 }

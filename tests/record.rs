@@ -65,7 +65,7 @@ fn a_scope_digest_is_over_the_scope_as_it_stands() {
 #[test]
 fn each_rule_names_the_place_and_quotes_nothing() {
     let secret = "do-not-quote-me";
-    let text = |words: &str| Some(Value::from(words));
+    let text = |words: &str| Some(Value::copied(words));
     let long = "r".repeat(4097);
     let many = Value::Array((0..257).map(|n| Value::from(format!("phrase {n}"))).collect());
     let rows: Vec<(&str, Option<Value>, &str)> = vec![
@@ -236,7 +236,7 @@ fn a_record_has_room_for_1024_entries_and_no_more() {
     let entry = at(&record(), "/attachments/0").unwrap().clone();
     let entry = with(entry, "/history", Some(Value::Array(Vec::new())));
     let numbered = |n: usize, role: &str| {
-        let entry = with(entry.clone(), "/role", Some(Value::from(role)));
+        let entry = with(entry.clone(), "/role", Some(Value::copied(role)));
         with(entry, "/attachment_id", Some(Value::from(format!("att_{n:024}"))))
     };
     let full = |role: &str| {

@@ -103,7 +103,7 @@ fn server(case: &Recorded) -> Value {
             "error",
             Value::object(
                 [("code", refusal.code().as_str()), ("message", refusal.message())]
-                    .map(|(key, text)| (key, Value::from(text))),
+                    .map(|(key, text)| (key, Value::copied(text))),
             ),
         )]),
     }

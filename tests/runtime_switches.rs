@@ -185,7 +185,7 @@ impl Entries {
         let signature = key.sign(format!("kdsig.ed25519:0.1.0:{content_digest}").as_bytes());
         let document = Value::object([
             ("algorithm", Value::from("ed25519")),
-            ("content_digest", content_digest.as_str().into()),
+            ("content_digest", content_digest.clone().into()),
             ("profile", "kdsig.ed25519".into()),
             ("profile_version", "0.1.0".into()),
             ("public_key", hex(key.verifying_key().as_bytes()).into()),

@@ -94,8 +94,8 @@ fn document(parts: Parts<'_>) -> Value {
 fn one_task_selection(parts: &Delivered<'_>) -> Value {
     match parts.selection {
         Some(chosen) if parts.resolution.reason() == ReasonCode::ExplicitTaskAttachmentSelection => Value::object([
-            ("attachment_id", Value::from(chosen.attachment_id.as_str())),
-            ("task_digest", Value::from(chosen.task_digest.as_str())),
+            ("attachment_id", Value::copied(chosen.attachment_id.as_str())),
+            ("task_digest", Value::copied(chosen.task_digest.as_str())),
             ("persisted", Value::from(false)),
         ]),
         _ => Value::Null,
@@ -111,7 +111,7 @@ fn adapter(runtime: Runtime<'_>) -> Value {
         ("name", Value::from("kdna-broker")),
         ("version", Value::from(VERSION)),
         ("cli", Value::from(cli)),
-        ("core", Value::from(core)),
+        ("core", Value::copied(core)),
     ])
 }
 

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn text(title: &str, capsules: [Option<Value>; 3]) -> String {
-        let facts = Value::object([("title", Value::from(title)), ("version", Value::Array(Vec::new()))]);
+        let facts = Value::object([("title", Value::copied(title)), ("version", Value::Array(Vec::new()))]);
         Card { facts, plan: Value::Null, capsules }.text(Digest::of(b""), 7)
     }
 

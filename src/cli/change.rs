@@ -103,8 +103,8 @@ fn remove<S: System>(
 /// What a command that changed one entry prints.
 pub(crate) fn document<S: System>(operation: &str, located: &Located<S>, entry: &Value) -> Outcome {
     Outcome::document(&Value::object([
-        ("operation", Value::from(operation)),
-        ("workspace_root", Value::from(located.display.as_str())),
+        ("operation", Value::copied(operation)),
+        ("workspace_root", Value::copied(located.display.as_str())),
         ("attachment", entry.clone()),
     ]))
 }
@@ -113,7 +113,7 @@ fn removed(display_root: &str, entry: &Value, kept: Stored) -> Value {
     let number = |count: usize| Value::from(u32::try_from(count).unwrap_or(u32::MAX));
     Value::object([
         ("operation", Value::from("remove")),
-        ("workspace_root", Value::from(display_root)),
+        ("workspace_root", Value::copied(display_root)),
         ("attachment_removed", Value::from(true)),
         ("removed_attachment", entry.clone()),
         ("snapshot_retained", Value::from(kept.managed > 0)),

@@ -120,14 +120,14 @@ fn report(root: Option<&str>, findings: &Findings) -> Outcome {
     let listed = findings.found.iter().map(|finding| {
         Value::object([
             ("refused", Value::from(finding.refused)),
-            ("place", Value::from(finding.place.as_str())),
-            ("problem", Value::from(finding.problem.as_str())),
-            ("remedy", Value::from(finding.remedy.as_str())),
+            ("place", Value::copied(finding.place.as_str())),
+            ("problem", Value::copied(finding.problem.as_str())),
+            ("remedy", Value::copied(finding.remedy.as_str())),
         ])
     });
     let document = Value::object([
         ("operation", Value::from("doctor")),
-        ("workspace", root.map_or(Value::Null, |root| Value::from(display(root, 4096).as_str()))),
+        ("workspace", root.map_or(Value::Null, |root| Value::from(display(root, 4096)))),
         ("refused", Value::from(refused)),
         ("findings", Value::Array(listed.collect())),
         ("more_findings", Value::from(findings.more)),

@@ -178,7 +178,7 @@ fn ask<S: System>(
             ("present", Value::from(true)),
             ("approved", Value::from(true)),
             ("consent_digest", Value::from(consent)),
-            ("consent_path", Value::from(file.as_str())),
+            ("consent_path", Value::copied(file.as_str())),
         ]))),
         Approval::Allowed { .. } => {
             let shown = display(file.as_str(), limits::PATH_UNITS);

@@ -4,7 +4,7 @@
 use crate::foundation::json::write;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text::terminal_text;
-use crate::foundation::value::Value;
+use crate::foundation::value::{Tree, Value};
 use crate::system::os::forward::end_by;
 use crate::system::os::streams::Waiting;
 use std::io::{IsTerminal, Write};
@@ -74,13 +74,14 @@ impl Outcome {
         let Some(refusal) = &self.refusal else { return self };
         // A message of two lines carries its own advice.
         let (message, remedy) = refusal.message().split_once('\n').unwrap_or((refusal.message(), refusal.remedy()));
-        let document = Value::object([
-            ("code", Value::from(refusal.code().as_str())),
-            ("reason", Value::from(refusal.reason().as_str())),
-            ("message", Value::from(message)),
-            ("remedy", Value::from(remedy)),
+        let document = Tree::object([
+            ("code", Tree::from(refusal.code().as_str())),
+            ("reason", Tree::from(refusal.reason().as_str())),
+            ("message", Tree::from(message)),
+            ("remedy", Tree::from(remedy)),
         ]);
-        match write::compact(&document) {
+        let line = write::compact(&document);
+        match line {
             Ok(line) => Self { errors: line + "\n", ..self },
             Err(_) => self,
         }

@@ -177,9 +177,9 @@ impl ConsentLease {
         let mut members = vec![
             ("document_type", Value::from("kdna.mcp.host-processing-binding")),
             ("schema_version", if timed.is_some() { "0.2.0" } else { "0.1.0" }.into()),
-            ("host_id", self.consent.host_id().into()),
+            ("host_id", Value::copied(self.consent.host_id())),
             ("processing_boundary", Value::Object(self.consent.processing_boundary().clone())),
-            ("capsule_profile", self.consent.capsule_profile().into()),
+            ("capsule_profile", Value::copied(self.consent.capsule_profile())),
             ("asset_digest", self.consent.asset_digest().into()),
             ("use_boundary", Value::Object(self.consent.use_boundary().clone())),
         ];
@@ -194,7 +194,7 @@ impl ConsentLease {
             ]),
         }
         members.extend([("approval_source", APPROVAL_SOURCE.into()), ("consent_digest", self.digest().into())]);
-        Value::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+        Value::Object(members.into_iter().collect())
     }
 }
 

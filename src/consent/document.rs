@@ -270,17 +270,17 @@ impl ConsentFacts {
             ("document_type", _) => DOCUMENT_TYPE.into(),
             ("schema_version", None) => SCHEMA_VERSION.into(),
             ("schema_version", Some(_)) => TIMED_SCHEMA_VERSION.into(),
-            ("nonce", _) => self.nonce.as_str().into(),
-            ("host_id", _) => self.host_id.as_str().into(),
+            ("nonce", _) => self.nonce.clone().into(),
+            ("host_id", _) => self.host_id.clone().into(),
             ("host_root_digest", _) | ("workspace_root_digest", None) => self.workspace_root_digest.into(),
             ("workspace_root_digest", Some(timed)) => timed.workspace_root_digest.into(),
             ("asset_digest", _) => self.asset_digest.into(),
             ("use_boundary", _) => Value::Object(use_boundary(&self.attachment_id, self.scope_digest)),
             ("entry_digest", Some(timed)) => timed.entry_digest.into(),
             ("processing_boundary", _) => {
-                Value::object([("kind", NAMED_REMOTE.into()), ("processor", self.processor.as_str().into())])
+                Value::object([("kind", NAMED_REMOTE.into()), ("processor", self.processor.clone().into())])
             }
-            ("capsule_profile", _) => self.profile.as_str().into(),
+            ("capsule_profile", _) => self.profile.clone().into(),
             ("approval_source", _) => APPROVAL_SOURCE.into(),
             ("prompt_digest", Some(timed)) => timed.prompt_digest.into(),
             ("issued_at", Some(timed)) => timed.issued_at.to_string().into(),
@@ -293,8 +293,8 @@ impl ConsentFacts {
 
 /// The use boundary as it must stand in a document, members in the order that binds.
 pub fn use_boundary(attachment_id: &str, scope_digest: Digest) -> Object {
-    let values = [Value::from(USE_KIND), attachment_id.into(), scope_digest.into()];
-    USE_FIELDS.into_iter().map(str::to_owned).zip(values).collect()
+    let values = [Value::from(USE_KIND), Value::copied(attachment_id), scope_digest.into()];
+    USE_FIELDS.into_iter().zip(values).collect()
 }
 
 /// The nonce as it is written: 16 random bytes in lowercase hexadecimal digits.

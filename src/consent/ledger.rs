@@ -168,7 +168,7 @@ impl Ledger {
         let row = |row: &Row| {
             Value::object([
                 ("workspace_root_digest", Value::from(row.key.workspace_root_digest)),
-                ("attachment_id", row.key.attachment_id.as_str().into()),
+                ("attachment_id", row.key.attachment_id.clone().into()),
                 ("entry_digest", row.approved.map(|(digest, _)| digest).into()),
                 ("approved_at", time(row.approved.map(|(_, at)| at))),
                 ("changed_at", time(row.changed_at)),

@@ -309,7 +309,7 @@ pub fn status_with_place<S: Observe>(system: &S, file: Option<&ConsentFile<S>>) 
     let found = look(system, file)?;
     let mut status = recorded_status(&found);
     let document = found.1.as_ref();
-    let text = |value: Option<&Value>| Value::from(value.and_then(Value::as_str));
+    let text = |value: Option<&Value>| Value::from(value.and_then(Value::as_str).map(str::to_owned));
     status.insert("host_root_digest", text(document.and_then(|document| document.get("host_root_digest"))));
     status.insert("expires_at", text(document.and_then(|document| document.get("expires_at"))));
     status.insert("workspace_root_digest", text(document.and_then(|document| document.get("workspace_root_digest"))));
@@ -332,7 +332,7 @@ fn look<S: Observe>(system: &S, file: Option<&ConsentFile<S>>) -> Result<(Option
 }
 
 fn recorded_status((digest, document): &(Option<Digest>, Option<Value>)) -> Object {
-    let text = |value: Option<&Value>| Value::from(value.and_then(Value::as_str));
+    let text = |value: Option<&Value>| Value::from(value.and_then(Value::as_str).map(str::to_owned));
     let member = |key: &str| text(document.as_ref().and_then(|document| document.get(key)));
     let processor = document.as_ref().and_then(|document| document.get("processing_boundary")?.get("processor"));
     let mut status = Object::new();

@@ -300,7 +300,7 @@ fn name_source(plan: &mut Value, path: &str) {
     let Some(Value::Object(source)) = plan.get("source") else { return };
     let mut source = source.clone();
     if source.contains_key("path") {
-        source.insert("path", path);
+        source.insert("path", path.to_owned());
         plan.insert("source", source);
     }
 }

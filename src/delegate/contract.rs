@@ -156,10 +156,10 @@ impl ResolveRequest {
             None => (None, None, None),
         };
         Value::object([
-            ("workspace", Value::from(self.workspace.as_str())),
-            ("start", Value::from(self.start.as_str())),
-            ("display_root", Value::from(self.display_root.as_str())),
-            ("absolute_root", Value::from(self.absolute_root.as_str())),
+            ("workspace", Value::copied(self.workspace.as_str())),
+            ("start", Value::copied(self.start.as_str())),
+            ("display_root", Value::copied(self.display_root.as_str())),
+            ("absolute_root", Value::copied(self.absolute_root.as_str())),
             ("selected", Value::from(attachment)),
             ("selection_task_digest", Value::from(task)),
             ("selection_plan_digest", Value::from(plan)),
@@ -195,7 +195,7 @@ impl PlanRequest {
             ("source_path", Value::from(self.source_path.clone())),
             ("has_password", Value::from(self.has_password)),
             ("entitlement_status", Value::from(self.entitlement_status.clone())),
-            ("snapshot", Value::from(self.snapshot.as_ref().map(RelativePath::as_str))),
+            ("snapshot", Value::from(self.snapshot.as_ref().map(|path| path.as_str().to_owned()))),
         ])
     }
 
@@ -213,11 +213,11 @@ impl PlanRequest {
 impl LoadRequest {
     fn details(&self) -> Value {
         Value::object([
-            ("profile", Value::from(self.profile.as_str())),
+            ("profile", Value::copied(self.profile.as_str())),
             ("password", Value::from(self.password)),
             ("entitlement_status", Value::from(self.entitlement_status.clone())),
             ("loaded_at", Value::from(self.loaded_at.to_string())),
-            ("snapshot", Value::from(self.snapshot.as_ref().map(RelativePath::as_str))),
+            ("snapshot", Value::from(self.snapshot.as_ref().map(|path| path.as_str().to_owned()))),
         ])
     }
 

@@ -93,7 +93,7 @@ impl RuntimePins {
     fn document(&self) -> Value {
         let (interpreter, content) = &self.interpreter;
         let library = |(path, mode): &(AbsolutePath, u32)| {
-            Value::object([("path", Value::from(path.as_str())), ("mode", octal(*mode).into())])
+            Value::object([("path", Value::copied(path.as_str())), ("mode", octal(*mode).into())])
         };
         let mut files = Vec::new();
         let mut links = Vec::new();
@@ -101,8 +101,8 @@ impl RuntimePins {
             match entry {
                 Entry::File(content) => files.push(content_value(path.as_str(), content)),
                 Entry::Link(target) => links.push(Value::object([
-                    ("path", Value::from(path.as_str())),
-                    ("target", Value::from(target.as_str())),
+                    ("path", Value::copied(path.as_str())),
+                    ("target", Value::copied(target.as_str())),
                 ])),
             }
         }
@@ -112,16 +112,16 @@ impl RuntimePins {
             ("files", Value::Array(self.libraries.iter().map(library).collect())),
         ]);
         let package = Value::object([
-            ("path", Value::from(self.package.as_str())),
-            ("entry", Value::from(self.entry.as_str())),
+            ("path", Value::copied(self.package.as_str())),
+            ("entry", Value::copied(self.entry.as_str())),
             ("files", Value::Array(files)),
             ("links", Value::Array(links)),
         ]);
         Value::object([
             ("document_type", Value::from(DOCUMENT_TYPE)),
             ("schema_version", Value::from(SCHEMA_VERSION)),
-            ("cli", Value::from(self.cli.as_str())),
-            ("core", Value::from(self.core.as_str())),
+            ("cli", Value::copied(self.cli.as_str())),
+            ("core", Value::copied(self.core.as_str())),
             ("workspace_schema", Value::from(WORKSPACE_SCHEMA)),
             ("interpreter", content_value(interpreter.as_str(), content)),
             ("libraries", libraries),
@@ -132,7 +132,7 @@ impl RuntimePins {
 
 fn content_value(path: &str, content: &Content) -> Value {
     Value::object([
-        ("path", Value::from(path)),
+        ("path", Value::copied(path)),
         ("digest", content.digest.into()),
         ("size", content.size.into()),
         ("mode", octal(content.mode).into()),

@@ -75,10 +75,10 @@ fn rule(axiom: &Value) -> Option<Value> {
     let said = |key| axiom.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let list = |key| axiom.get(key).and_then(Value::as_array).unwrap_or_default().to_vec();
     Some(Value::object([
-        ("rule", Value::from(said("statement").or_else(|| said("one_sentence"))?)),
+        ("rule", Value::copied(said("statement").or_else(|| said("one_sentence"))?)),
         ("applies_when", Value::Array(list("applies_when"))),
         ("does_not_apply_when", Value::Array(list("does_not_apply_when"))),
-        ("failure_risk", Value::from(axiom.get("failure_risk").and_then(Value::as_str))),
+        ("failure_risk", Value::from(axiom.get("failure_risk").and_then(Value::as_str).map(str::to_owned))),
     ]))
 }
 

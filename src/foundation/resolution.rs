@@ -101,11 +101,11 @@ impl Candidate {
     /// The candidate in the document's key order.
     pub fn to_value(&self) -> Value {
         Value::borrowing([
-            ("attachment_id", Value::from(self.attachment_id.as_str())),
-            ("asset_id", Value::from(self.asset_id.as_str())),
-            ("version", Value::from(self.version.as_str())),
+            ("attachment_id", Value::copied(self.attachment_id.as_str())),
+            ("asset_id", Value::copied(self.asset_id.as_str())),
+            ("version", Value::copied(self.version.as_str())),
             ("digest", Value::from(self.digest)),
-            ("role", Value::from(self.role.as_str())),
+            ("role", Value::copied(self.role.as_str())),
             ("authorization", Value::from(self.authorization.as_str())),
             ("integrity", Value::from(self.integrity.as_str())),
         ])
@@ -166,7 +166,7 @@ impl Parts {
         document.insert("schema_version", SCHEMA_VERSION);
         document.insert("decision", self.reason.decision().as_str());
         document.insert("reason_code", self.reason.as_str());
-        document.insert("workspace_root", self.workspace_root.as_str());
+        document.insert("workspace_root", self.workspace_root.clone());
         document.insert("selected", self.selected.as_ref().map(Candidate::to_value));
         document.insert("candidates", candidates_value(&self.candidates));
         document.insert("authorization", self.authorization.as_str());
@@ -188,7 +188,7 @@ impl SelectionPlan {
         Value::object([
             ("document_type", Value::from(PLAN_DOCUMENT_TYPE)),
             ("schema_version", Value::from(SCHEMA_VERSION)),
-            ("workspace_root", Value::from(workspace_root)),
+            ("workspace_root", Value::copied(workspace_root)),
             ("task_digest", Value::from(self.task_digest)),
             ("record_digest", Value::from(self.record_digest)),
             ("candidate_set_digest", Value::from(self.candidate_set_digest)),
@@ -302,7 +302,7 @@ impl Resolution {
     }
 }
 
-fn with(value: Value, key: &str, member: impl Into<Value>) -> Value {
+fn with(value: Value, key: &'static str, member: impl Into<Value>) -> Value {
     let Value::Object(mut object) = value else { return value };
     object.insert(key, member);
     Value::Object(object)

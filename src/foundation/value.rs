@@ -44,8 +44,12 @@ pub(crate) fn push<T>(items: &mut Vec<T>, item: T) {
 
 impl<'a> Tree<'a> {
     /// An object from pairs, in the order given.
-    pub fn object<K: Into<String>, const N: usize>(pairs: [(K, Tree<'a>); N]) -> Self {
-        Tree::Object(pairs.into_iter().map(|(key, value)| (key.into(), value)).collect())
+    pub fn object<K: Into<Cow<'a, str>>, const N: usize>(pairs: [(K, Tree<'a>); N]) -> Self {
+        let mut object = Map::with_room_for(N);
+        for (key, value) in pairs {
+            object.put(key.into(), value);
+        }
+        Tree::Object(object)
     }
 
     /// As [`Tree::object`], with keys that are borrowed and all different.
@@ -56,6 +60,11 @@ impl<'a> Tree<'a> {
     /// A text that is borrowed.
     pub const fn text(text: &'a str) -> Self {
         Tree::String(Cow::Borrowed(text))
+    }
+
+    /// A text that is copied, where the document outlives it.
+    pub fn copied(text: &str) -> Self {
+        Tree::String(Cow::Owned(text.to_owned()))
     }
 
     /// A copy that borrows nothing.
@@ -128,9 +137,9 @@ impl<'a> Tree<'a> {
     }
 }
 
-impl From<&str> for Tree<'_> {
-    fn from(text: &str) -> Self {
-        Tree::String(Cow::Owned(text.to_owned()))
+impl<'a> From<&'a str> for Tree<'a> {
+    fn from(text: &'a str) -> Self {
+        Tree::String(Cow::Borrowed(text))
     }
 }
 impl From<String> for Tree<'_> {

@@ -4,7 +4,7 @@ use super::known::{Host, Shape, ToolList};
 use super::{SERVER, SESSION_VARIABLES, listed_name};
 use crate::foundation::json::write;
 use crate::foundation::path::AbsolutePath;
-use crate::foundation::value::{Object, Value};
+use crate::foundation::value::{Map, Tree, Value};
 use std::fmt::Write as _;
 
 /// What an entry is about.
@@ -23,15 +23,15 @@ pub struct EntryFacts {
 }
 
 impl EntryFacts {
-    fn variables(&self) -> Value {
-        let mut variables = Object::new();
+    fn variables(&self) -> Tree<'_> {
+        let mut variables = Map::new();
         variables.insert("KDNA_MCP_WORKSPACE_ROOT", self.root.as_str());
         variables.insert("KDNA_MCP_HOST_ID", self.host_id.as_str());
         variables.insert(self.consent.0, self.consent.1.as_str());
         if let Some(state) = &self.state {
             variables.insert("KDNA_BROKER_STATE_DIR", state.as_str());
         }
-        Value::Object(variables)
+        Tree::Object(variables)
     }
 }
 
@@ -65,12 +65,12 @@ pub fn advice(host: &Host) -> Option<String> {
 }
 
 fn json(host: &Host, facts: &EntryFacts) -> String {
-    let mut entry = Object::new();
+    let mut entry = Map::new();
     match host.shape {
         Shape::CommandList => {
             entry.insert("type", "local");
             let words = std::iter::once(facts.program.as_str()).chain(host.arguments().iter().copied());
-            entry.insert("command", words.map(Value::from).collect::<Vec<_>>());
+            entry.insert("command", words.map(Tree::from).collect::<Vec<_>>());
             entry.insert("environment", facts.variables());
             entry.insert("enabled", true);
         }
@@ -79,19 +79,19 @@ fn json(host: &Host, facts: &EntryFacts) -> String {
                 entry.insert("type", "stdio");
             }
             entry.insert("command", facts.program.as_str());
-            entry.insert("args", host.arguments().iter().copied().map(Value::from).collect::<Vec<_>>());
+            entry.insert("args", host.arguments().iter().copied().map(Tree::from).collect::<Vec<_>>());
             entry.insert("env", facts.variables());
         }
     }
     if let ToolList::InEntry(name) = host.list {
-        entry.insert(name, host.tools().map(Value::from).to_vec());
+        entry.insert(name, host.tools().map(Tree::from).to_vec());
     }
-    let mut document = Object::new();
-    document.insert(host.servers, Value::object([(SERVER, Value::Object(entry))]));
+    let mut document = Map::new();
+    document.insert(host.servers, Tree::object([(SERVER, Tree::Object(entry))]));
     if host.list == ToolList::Permission {
         document.insert("permission", permission(host));
     }
-    without_delete(&write::pretty(&Value::Object(document)).unwrap_or_default())
+    without_delete(&write::pretty(&Tree::Object(document)).unwrap_or_default())
 }
 
 /// The same JSON without U+007F, which JSON lets stand in a text and TOML does not.
@@ -117,7 +117,7 @@ fn toml(host: &Host, facts: &EntryFacts) -> String {
         list(&SESSION_VARIABLES),
         host.servers
     );
-    for (name, value) in facts.variables().as_object().into_iter().flat_map(Object::iter) {
+    for (name, value) in facts.variables().as_object().into_iter().flat_map(Map::iter) {
         let _ = writeln!(out, "{name} = {}", toml_text(value.as_str().unwrap_or_default()));
     }
     out

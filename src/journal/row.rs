@@ -8,7 +8,7 @@ use crate::foundation::limits;
 use crate::foundation::refusal::{Reason, Refusal, Stage};
 use crate::foundation::text::{is_attachment_id, is_host_id, utf16_len};
 use crate::foundation::time::Timestamp;
-use crate::foundation::value::{Object, Value};
+use crate::foundation::value::{Map, Object, Tree, Value};
 use crate::system::{Enforcement, System};
 use std::fmt::Write as _;
 
@@ -167,7 +167,7 @@ impl AskedBy {
     }
 
     fn value(&self) -> Value {
-        let programs: Vec<Value> = self.programs.iter().map(|program| program.as_str().into()).collect();
+        let programs: Vec<Value> = self.programs.iter().map(|program| Value::copied(program)).collect();
         Value::object([("session", Value::from(self.session)), ("programs", programs.into())])
     }
 }
@@ -241,7 +241,7 @@ impl RowDraft {
 
     /// The line without its newline.
     pub(super) fn line(&self, place: &Place<'_>) -> Result<String, Refusal> {
-        let values: [Value; FIELDS.len()] = [
+        let values: [Tree<'_>; FIELDS.len()] = [
             place.sequence.into(),
             place.event_id.into(),
             self.operation.as_str().into(),
@@ -254,17 +254,17 @@ impl RowDraft {
             self.stage.map(Stage::as_str).into(),
             self.reason.map(|reason| reason.code().as_str()).into(),
             self.reason.map(Reason::as_str).into(),
-            self.attachment_id.clone().into(),
+            self.attachment_id.as_deref().into(),
             self.asset_digest.into(),
             self.consent_digest.into(),
-            self.host_id.clone().into(),
-            self.processor.clone().into(),
+            self.host_id.as_deref().into(),
+            self.processor.as_deref().into(),
             self.enforcement.map(enforcement_value).into(),
             place.previous.into(),
         ];
-        let mut members: Vec<(String, Value)> = FIELDS.into_iter().map(str::to_owned).zip(values).collect();
+        let mut members: Vec<(&str, Tree<'_>)> = FIELDS.into_iter().zip(values).collect();
         if let Some(asked_by) = &self.asked_by {
-            members.insert(FIELDS.len() - 1, (ASKED_BY.to_owned(), asked_by.value()));
+            members.insert(FIELDS.len() - 1, (ASKED_BY, asked_by.value()));
         }
         render(&members.into_iter().collect()).ok_or_else(|| Reason::JournalUnwritable.into())
     }
@@ -416,7 +416,7 @@ fn whole(value: &Value) -> Option<u32> {
 }
 
 /// Compact JSON with everything outside printable ASCII escaped.
-fn render(row: &Object) -> Option<String> {
+fn render(row: &Map<'_>) -> Option<String> {
     let text = write::compact_object(row).ok()?;
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {

@@ -82,7 +82,7 @@ impl Server {
         self.send(&Value::object([
             ("jsonrpc", Value::from("2.0")),
             ("id", Value::from(self.requests)),
-            ("method", Value::from(method)),
+            ("method", Value::copied(method)),
             ("params", params),
         ]))?;
         let reply = self.receive()?;
@@ -94,7 +94,7 @@ impl Server {
 
     /// Sends a notification.
     pub fn notify(&mut self, method: &str) -> Result<(), Fault> {
-        self.send(&Value::object([("jsonrpc", Value::from("2.0")), ("method", Value::from(method))]))
+        self.send(&Value::object([("jsonrpc", Value::from("2.0")), ("method", Value::copied(method))]))
     }
 
     fn send(&mut self, message: &Value) -> Result<(), Fault> {

@@ -185,7 +185,7 @@ pub(crate) fn run_watched<T: Toolset>(
 
 /// The `serverInfo` object.
 fn server_info(name: &str, version: String) -> Value {
-    Value::object([("name", Value::from(name)), ("version", Value::from(version))])
+    Value::object([("name", Value::copied(name)), ("version", Value::from(version))])
 }
 
 /// Closes the queue when the reading thread ends, however it ends.

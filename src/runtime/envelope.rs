@@ -222,7 +222,7 @@ mod tests {
         } else {
             ("kdna.encryption.password.scrypt", "scrypt-sha256", "scrypt_params")
         };
-        let salt = Value::object([("salt", Value::from(text(inputs, "salt").ok().unwrap()))]);
+        let salt = Value::object([("salt", Value::copied(text(inputs, "salt").ok().unwrap()))]);
         Value::object([("profile", profile.into()), ("kdf", kdf.into()), (parameters, salt)])
     }
 

@@ -54,7 +54,7 @@ fn declared_entry_set<'a>(asset: &'a Asset<'a>) -> Option<Declared<'a>> {
     })
 }
 
-fn proof(actual: Digest, basis: &str, declared: Option<Declared<'_>>) -> Result<Value, RuntimeFault> {
+fn proof(actual: Digest, basis: &'static str, declared: Option<Declared<'_>>) -> Result<Value, RuntimeFault> {
     let comparison = match declared {
         None => comparison("not_compared", Value::Null, Value::Null, Value::Null),
         Some(declared) => {
@@ -72,6 +72,6 @@ fn proof(actual: Digest, basis: &str, declared: Option<Declared<'_>>) -> Result<
     Ok(Value::object([("value", actual.into()), ("basis", basis.into()), ("comparison", comparison)]))
 }
 
-fn comparison(state: &str, against: Value, expected: Value, source: Value) -> Value {
+fn comparison(state: &'static str, against: Value, expected: Value, source: Value) -> Value {
     Value::object([("state", state.into()), ("against", against), ("expected", expected), ("source", source)])
 }

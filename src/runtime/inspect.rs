@@ -23,7 +23,7 @@ pub(super) fn document(asset: &Asset<'_>) -> Value {
     insert_inner(&mut document, manifest, "payload_encrypted", encrypted);
     insert_inner(&mut document, manifest, "profile", profile);
     document.insert("loader_version", loader_version(asset.container.switches));
-    document.insert("min_loader_version", min_loader_version(manifest));
+    document.insert("min_loader_version", min_loader_version(manifest).map(str::to_owned));
     document.insert("loader_compatible", is_loader_compatible(manifest, asset.container.switches));
     insert_inner(&mut document, manifest, "load_contract_default_profile", default_profile);
     if asset.container.entry(CHECKSUMS).is_some() {
@@ -41,7 +41,7 @@ pub(super) fn repeats_claim(asset: &Asset<'_>) -> bool {
 }
 
 /// A field of a part of the manifest: null without the part, left out where only the field is missing.
-fn insert_inner(document: &mut Object, manifest: &Tree<'_>, key: &str, [part, field]: [&str; 2]) {
+fn insert_inner(document: &mut Object, manifest: &Tree<'_>, key: &'static str, [part, field]: [&str; 2]) {
     match truthy(manifest, part) {
         None => {
             document.insert(key, Value::Null);

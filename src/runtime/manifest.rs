@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn asking(version: &str) -> Value {
-        Value::object([("compatibility", Value::object([("min_loader_version", version.into())]))])
+        Value::object([("compatibility", Value::object([("min_loader_version", Value::copied(version))]))])
     }
 
     #[test]

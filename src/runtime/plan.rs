@@ -63,7 +63,7 @@ pub(super) fn document(
         ("asset", identity(manifest)),
         ("access", shown_access(manifest, outcome)),
         ("access_alias", Value::Null),
-        ("entitlement_profile", entitlement_profile(manifest).into()),
+        ("entitlement_profile", entitlement_profile(manifest).map(str::to_owned).into()),
         ("state", outcome.state.into()),
         ("required_action", outcome.action.into()),
         ("can_load_now", outcome.loadable.into()),
@@ -72,7 +72,10 @@ pub(super) fn document(
         ("checks", validation.checks()),
         ("signature_state", validation.signature.state().into()),
         ("issues", issues.into_iter().map(Value::from).collect::<Vec<_>>().into()),
-        ("source", Value::object([("kind", source_kind.into()), ("path", input.source_path.into())])),
+        (
+            "source",
+            Value::object([("kind", source_kind.into()), ("path", input.source_path.map(str::to_owned).into())]),
+        ),
     ]);
     if let (false, Value::Object(document)) = (validation.switches.signatures, &mut document) {
         document.remove("signature_state");

@@ -146,10 +146,10 @@ impl<'c> Validation<'c> {
     pub(super) fn document(&self, manifest: &Tree<'_>) -> Object {
         let mut document = self.gates(true);
         document.insert("loader_version", loader_version(self.switches));
-        document.insert("min_loader_version", min_loader_version(manifest));
+        document.insert("min_loader_version", min_loader_version(manifest).map(str::to_owned));
         document.insert("loader_compatible", is_loader_compatible(manifest, self.switches));
         self.insert_overall(&mut document);
-        document.insert("problems", self.problems.iter().map(|text| text.as_str().into()).collect::<Vec<Value>>());
+        document.insert("problems", self.problems.iter().map(|text| Value::copied(text)).collect::<Vec<Value>>());
         document
     }
 }

@@ -119,7 +119,7 @@ pub(crate) fn answers(server: &mut Server, line: &[u8]) -> Vec<String> {
 
 /// The JSON of a text.
 pub(crate) fn quoted(text: &str) -> String {
-    write::compact(&Value::from(text)).expect("a text")
+    write::compact(&Value::copied(text)).expect("a text")
 }
 
 /// Status, resolve and load of the workspace by a server that is there, in that order.

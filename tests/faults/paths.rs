@@ -277,7 +277,7 @@ fn path_traversal_identifier() {
     place.allow();
     let mut server = place.serve();
     for id in ["../x", "a/b", ".", "..", "", &long, "-x"] {
-        let more = [("task", Value::from(TASK)), ("attachmentId", Value::from(id))];
+        let more = [("task", Value::from(TASK)), ("attachmentId", Value::copied(id))];
         refused(&server.ask(&place.call(1, "kdna.workspace-load", &more)), "arguments_invalid");
     }
     let after = tree(place.scratch.path());

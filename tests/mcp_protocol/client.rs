@@ -85,7 +85,7 @@ impl Scripted {
         };
         let filler = "\"".repeat(size);
         let document = Document::object(
-            [("document_type", what), ("cwd", cwd), ("filler", &filler)].map(|(k, v)| (k, Document::from(v))),
+            [("document_type", what), ("cwd", cwd), ("filler", &filler)].map(|(k, v)| (k, Document::copied(v))),
         );
         Ok(Answer {
             document,

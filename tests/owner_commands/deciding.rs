@@ -290,7 +290,7 @@ fn a_draft_that_says_something_else_than_the_workspace_is_refused_and_nothing_is
             ("scope_digest", &other),
         ] {
             let mut changed = whole.clone();
-            changed.insert(field, value);
+            changed.insert(field, value.to_owned());
             refused_unseen(&scene, &with_draft(&scene, &bytes(&changed), program, &[]), field);
         }
         for field in ["applies_to", "does_not_apply_to"] {

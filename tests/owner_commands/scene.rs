@@ -157,15 +157,15 @@ impl Scene {
     pub(crate) fn draft(&self, workspace: &str) -> Object {
         let record = self.record(workspace);
         let entry = &record.attachments()[0];
-        let list = |texts: &[String]| Value::Array(texts.iter().map(|text| text.as_str().into()).collect());
+        let list = |texts: &[String]| Value::Array(texts.iter().map(|text| Value::copied(text)).collect());
         let members = [
             ("host_id", Value::from(HOST)),
-            ("workspace_root", self.text(workspace).into()),
-            ("asset_id", entry.asset.id.as_str().into()),
-            ("asset_version", entry.asset.version.as_str().into()),
+            ("workspace_root", Value::copied(self.text(workspace).as_ref())),
+            ("asset_id", entry.asset.id.clone().into()),
+            ("asset_version", entry.asset.version.clone().into()),
             ("asset_digest", entry.asset.digest.into()),
-            ("attachment_id", entry.id.as_str().into()),
-            ("role", entry.role.as_str().into()),
+            ("attachment_id", entry.id.clone().into()),
+            ("role", entry.role.clone().into()),
             ("applies_to", list(&entry.scope.applies_to)),
             ("does_not_apply_to", list(&entry.scope.does_not_apply_to)),
             ("scope_digest", entry.scope_digest().into()),
@@ -228,7 +228,7 @@ impl Scene {
 
 /// The line of one call.
 pub(crate) fn call_line(tool: &str, cwd: &str) -> String {
-    let mut arguments = vec![("cwd", Value::from(cwd))];
+    let mut arguments = vec![("cwd", Value::copied(cwd))];
     if tool != "kdna.workspace-status" {
         arguments.push(("task", Value::from(TASK)));
     }
@@ -240,7 +240,7 @@ pub(crate) fn call_line(tool: &str, cwd: &str) -> String {
         ("jsonrpc", Value::from("2.0")),
         ("id", Value::from(1_u32)),
         ("method", Value::from("tools/call")),
-        ("params", Value::object([("name", Value::from(tool)), ("arguments", Value::Object(object))])),
+        ("params", Value::object([("name", Value::copied(tool)), ("arguments", Value::Object(object))])),
     ]);
     write::compact(&message).expect("a message")
 }

@@ -101,7 +101,7 @@ impl Pinned {
 
     fn run(&self, abi: u32, action: &str, deadline: Duration) -> Result<(String, Enforcement), ChildFault> {
         let words = ["--external-action", action].into_iter().chain(self.stage.facts().lines());
-        let request = write::compact(&Value::Array(words.map(Value::from).collect())).unwrap();
+        let request = write::compact(&Value::Array(words.map(Value::copied).collect())).unwrap();
         let report = self.stage.run_with(&abi.to_string(), |order| {
             order.program = Program::External(&self.external);
             order.request = request.as_bytes();

@@ -126,7 +126,7 @@ pub(crate) fn payload(numbers: &mut Numbers) -> Value {
     payload.insert("core", core);
     payload.insert("patterns", (0..numbers.below(5)).map(|_| value(numbers, 2)).collect::<Vec<_>>());
     for (key, member) in members(numbers, 6) {
-        if !["core", "reasoning", "evolution", "scenarios", "cases", "patterns", "ciphertext"].contains(&key.as_str()) {
+        if !["core", "reasoning", "evolution", "scenarios", "cases", "patterns", "ciphertext"].contains(&&*key) {
             payload.insert(key, member);
         }
     }

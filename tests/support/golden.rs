@@ -85,7 +85,7 @@ impl Case {
             directory: text("cwd").expect("a directory"),
             environment: members("env")
                 .into_iter()
-                .map(|(name, value)| (name, value.as_str().map(str::to_owned)))
+                .map(|(name, value)| (name.into_owned(), value.as_str().map(str::to_owned)))
                 .collect(),
             input: text("stdin").map(|name| fs::read(folder.join(name)).expect("stdin")),
             needs_terminal: case.get("tty_answer").is_some_and(|answer| !answer.is_null()),

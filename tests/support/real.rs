@@ -106,14 +106,14 @@ impl Place {
 
     /// A call of one tool somewhere else.
     pub(crate) fn call_in(&self, directory: &str, id: u32, tool: &str, more: &[(&str, Value)]) -> String {
-        let cwd = [("cwd", Value::from(self.path(directory).to_str().expect("a plain path")))];
+        let cwd = [("cwd", Value::copied(self.path(directory).to_str().expect("a plain path")))];
         let arguments = cwd.into_iter().chain(more.iter().cloned());
         let arguments = Value::Object(arguments.map(|(name, value)| (name.to_owned(), value)).collect());
         let message = Value::object([
             ("jsonrpc", Value::from("2.0")),
             ("id", Value::from(id)),
             ("method", Value::from("tools/call")),
-            ("params", Value::object([("name", Value::from(tool)), ("arguments", arguments)])),
+            ("params", Value::object([("name", Value::copied(tool)), ("arguments", arguments)])),
         ]);
         write::compact(&message).expect("JSON")
     }

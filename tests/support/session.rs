@@ -91,7 +91,7 @@ pub(crate) fn locked_asset(text: &str) -> Vec<u8> {
 }
 
 fn pack(title: &str, encrypted: &str, more: &str, payload: &[u8]) -> Vec<u8> {
-    let title = write::compact(&Value::from(title)).expect("a text");
+    let title = write::compact(&Value::copied(title)).expect("a text");
     let manifest = format!(
         r#"{{"format_version":"0.1.0","asset_id":"kdna:test:privacy","asset_uid":"urn:uuid:f08fec12-e525-13fb-8fe4-672f18791ca2","asset_type":"domain","title":{title},"version":"1.0.0","judgment_version":"1.0.0","created_at":"2026-05-04T08:00:00.000Z","updated_at":"2026-05-04T08:00:00.000Z","creator":{{"name":"Test","id":"test"}},"lineage":{{"type":"original","fork_of":null,"derived_from":null}},"payload":{{"path":"payload.kdnab","encoding":"cbor","encrypted":{encrypted}}},"compatibility":{{"min_loader_version":"0.21.0","profile":"kdna.payload.judgment","profile_version":"0.1.0"}}{more}}}"#
     );
@@ -234,8 +234,8 @@ impl Session {
     /// The message of a load of `task` in the workspace.
     pub(crate) fn load(&self, id: u32, task: &str) -> String {
         let arguments = Value::object([
-            ("cwd", Value::from(self.root().to_str().expect("a plain path"))),
-            ("task", Value::from(task)),
+            ("cwd", Value::copied(self.root().to_str().expect("a plain path"))),
+            ("task", Value::copied(task)),
         ]);
         call(id, "kdna.workspace-load", &write::compact(&arguments).expect("arguments"))
     }

@@ -85,7 +85,7 @@ fn list<S: System>(system: &S, place: &ConsentPlace) -> Result<Outcome, Refusal>
         .map(|file| {
             let held = ConsentFile::open(system, file);
             let status = held.and_then(|held| store::status_with_place(system, held.as_ref()));
-            let path = Value::from(file.as_str());
+            let path = Value::copied(file.as_str());
             match status {
                 Ok(status) => Value::object([("file", path), ("status", status), ("problem", Value::Null)]),
                 Err(refusal) => Value::object([

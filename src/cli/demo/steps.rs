@@ -291,8 +291,8 @@ impl Demo {
 
     fn call(&self, server: &mut Server, tool: &str, arguments: &[(&str, &str)]) -> Result<(Value, Value), Failure> {
         let cwd = [("cwd", self.workspace.as_str())];
-        let arguments = cwd.iter().chain(arguments).map(|(key, value)| ((*key).to_owned(), Value::from(*value)));
-        let params = Value::object([("name", Value::from(tool)), ("arguments", Value::Object(arguments.collect()))]);
+        let arguments = cwd.iter().chain(arguments).map(|(key, value)| ((*key).to_owned(), Value::copied(value)));
+        let params = Value::object([("name", Value::copied(tool)), ("arguments", Value::Object(arguments.collect()))]);
         let result = server.request("tools/call", params).map_err(failed("the server did not answer"))?;
         let meta = result.get("_meta").cloned().unwrap_or(Value::Null);
         let content = result.get("content").and_then(Value::as_array).and_then(<[Value]>::first);

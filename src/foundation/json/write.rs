@@ -318,7 +318,7 @@ mod tests {
     fn an_escape_is_found_wherever_it_stands() {
         for length in 0..100 {
             let text = "a".repeat(length);
-            assert_eq!(compact(&Value::from(text.as_str())).unwrap(), format!("\"{text}\""));
+            assert_eq!(compact(&Value::copied(text.as_str())).unwrap(), format!("\"{text}\""));
             for at in 0..length {
                 let mut changed = text.clone();
                 changed.replace_range(at..=at, "\n");

@@ -70,8 +70,8 @@ impl<'a> Map<'a> {
     }
 
     /// Sets a member. An existing key keeps its place; the former value is returned.
-    pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Tree<'a>>) -> Option<Tree<'a>> {
-        self.put(Cow::Owned(key.into()), value.into())
+    pub fn insert(&mut self, key: impl Into<Cow<'a, str>>, value: impl Into<Tree<'a>>) -> Option<Tree<'a>> {
+        self.put(key.into(), value.into())
     }
 
     /// As [`Map::insert`], with a key that may be borrowed.
@@ -254,8 +254,8 @@ impl PartialEq for Map<'_> {
     }
 }
 
-impl<'a> FromIterator<(String, Tree<'a>)> for Map<'a> {
-    fn from_iter<T: IntoIterator<Item = (String, Tree<'a>)>>(pairs: T) -> Self {
+impl<'a, K: Into<Cow<'a, str>>> FromIterator<(K, Tree<'a>)> for Map<'a> {
+    fn from_iter<T: IntoIterator<Item = (K, Tree<'a>)>>(pairs: T) -> Self {
         let mut object = Map::new();
         for (key, value) in pairs {
             object.insert(key, value);
@@ -265,7 +265,7 @@ impl<'a> FromIterator<(String, Tree<'a>)> for Map<'a> {
 }
 
 impl<'a> IntoIterator for Map<'a> {
-    type Item = (String, Tree<'a>);
+    type Item = (Cow<'a, str>, Tree<'a>);
     type IntoIter = IntoIter<'a>;
     fn into_iter(self) -> IntoIter<'a> {
         match self.0 {
@@ -282,14 +282,13 @@ pub struct IntoIter<'a> {
 }
 
 impl<'a> Iterator for IntoIter<'a> {
-    type Item = (String, Tree<'a>);
+    type Item = (Cow<'a, str>, Tree<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = match &mut self.map {
+        match &mut self.map {
             None => self.list.next(),
             Some(map) => map.next(),
-        };
-        next.map(|(key, value)| (key.into_owned(), value))
+        }
     }
 }
 
@@ -329,11 +328,11 @@ mod tests {
         for size in [0, 1, 23, 24, 25, 40] {
             let keys: Vec<String> =
                 (0..size).rev().map(|n| format!("{n}{}", if n % 3 == 0 { "" } else { "x" })).collect();
-            let mut object: Object = keys.iter().map(|key| (key.clone(), Value::from(key.as_str()))).collect();
+            let mut object: Object = keys.iter().map(|key| (key.clone(), Value::copied(key.as_str()))).collect();
             assert_eq!((object.len(), object.is_empty()), (size, size == 0));
             assert!(object.keys().eq(keys.iter().map(String::as_str)) && object.keys().rev().eq(keys.iter().rev()));
             for key in &keys {
-                assert_eq!(object.insert(key.as_str(), true), Some(Value::from(key.as_str())));
+                assert_eq!(object.insert(key.clone(), true), Some(Value::copied(key)));
                 assert_eq!(object.get(key), Some(&Value::Bool(true)));
             }
             assert!(object.get("y").is_none() && object.remove("y").is_none());
@@ -363,7 +362,7 @@ mod tests {
             *object.slot("0".into()) = "again".into();
             let mut inserted: Vec<(String, Value)> = (0..size.max(1)).map(|at| (at.to_string(), at.into())).collect();
             inserted[0].1 = "again".into();
-            assert!(object.into_iter().eq(inserted), "{size}");
+            assert!(object.into_iter().map(|(key, value)| (key.into_owned(), value)).eq(inserted), "{size}");
         }
         let pairs = [("b", Value::Null), ("a", true.into())];
         assert!(Value::borrowing(pairs.clone()).as_object().unwrap().keys().eq(["b", "a"]));

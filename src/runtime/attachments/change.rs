@@ -23,7 +23,7 @@ pub(super) fn version_of(entry: &Value) -> Object {
 /// The entry with the six members of `next`; what they were goes to the end of its history.
 pub(super) fn switched(entry: &Value, next: &Object, replaced_at: &str) -> Value {
     let mut former = version_of(entry);
-    former.insert("replaced_at", replaced_at);
+    former.insert("replaced_at", replaced_at.to_owned());
     let mut history = history(entry).to_vec();
     history.push(Value::Object(former));
     put(entry, next, history)

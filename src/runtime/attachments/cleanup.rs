@@ -53,7 +53,7 @@ impl CleanupPlan {
         let none = deleted.unwrap_or_default();
         Ok(Value::object([
             ("operation", Value::from("cleanup")),
-            ("workspace_root", Value::from(display_root)),
+            ("workspace_root", Value::copied(display_root)),
             ("mode", Value::from(if deleted.is_none() { "preview" } else { "execute" })),
             ("confirmation_required", Value::from(deleted.is_none())),
             ("plan_digest", Value::from(self.digest()?)),

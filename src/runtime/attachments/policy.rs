@@ -103,7 +103,8 @@ impl AttachmentPolicy {
 
     /// The scope in the record's key order.
     pub(super) fn scope_value(&self) -> Value {
-        let phrases = |list: &[String]| Value::Array(list.iter().map(|phrase| Value::from(phrase.as_str())).collect());
+        let phrases =
+            |list: &[String]| Value::Array(list.iter().map(|phrase| Value::copied(phrase.as_str())).collect());
         Value::object([
             ("kind", Value::from(SCOPE_KIND)),
             ("application", Value::from(self.scope.application.as_str())),

@@ -84,7 +84,7 @@ impl Proposal {
     /// person saw them.
     pub fn consent_digest(&self) -> Result<Digest, Refusal> {
         let facts = Value::object([
-            ("workspace_root", Value::from(self.root.as_str())),
+            ("workspace_root", Value::copied(self.root.as_str())),
             ("attachment", self.attachment()),
             ("authorization", self.authorization()),
         ]);
@@ -102,7 +102,7 @@ impl Proposal {
         Ok(Value::object([
             ("operation", Value::from("attach")),
             ("mode", Value::from("preview")),
-            ("workspace_root", Value::from(display_root)),
+            ("workspace_root", Value::copied(display_root)),
             ("confirmation_required", Value::from(true)),
             ("preview", self.facts(boundary)?),
         ]))
@@ -115,7 +115,7 @@ impl Proposal {
             ("asset_declared_preload_boundary", Value::from("not_available_in_current_manifest_contract")),
             ("runtime_boundary_remains_authoritative", Value::from(true)),
         ]);
-        let workspace = Value::object([("kind", Value::from("exact_workspace")), ("root", Value::from(boundary))]);
+        let workspace = Value::object([("kind", Value::from("exact_workspace")), ("root", Value::copied(boundary))]);
         Ok(Value::object([
             ("operation", Value::from("attach")),
             ("consent_digest", Value::from(self.consent_digest()?)),
@@ -129,26 +129,26 @@ impl Proposal {
     /// The entry as it is stored.
     pub(super) fn entry(&self, id: &str, approved_at: &str) -> Value {
         let mut entry = Object::new();
-        entry.insert("attachment_id", id);
+        entry.insert("attachment_id", id.to_owned());
         for (key, value) in self.members() {
             entry.insert(key, value);
         }
-        entry.insert("approved_at", approved_at);
+        entry.insert("approved_at", approved_at.to_owned());
         entry.insert("history", Vec::new());
         Value::Object(entry)
     }
 
     pub(super) fn members(&self) -> Object {
         let asset = Value::object([
-            ("id", Value::from(self.asset.id.as_str())),
-            ("version", Value::from(self.asset.version.as_str())),
+            ("id", Value::copied(self.asset.id.as_str())),
+            ("version", Value::copied(self.asset.version.as_str())),
             ("digest", Value::from(self.asset.digest)),
-            ("snapshot", Value::from(self.asset.snapshot.as_str())),
+            ("snapshot", Value::copied(self.asset.snapshot.as_str())),
         ]);
         let mut members = Object::new();
         members.insert("asset", asset);
         members.insert("state", "enabled");
-        members.insert("role", self.policy.role());
+        members.insert("role", self.policy.role().to_owned());
         members.insert("scope", self.policy.scope_value());
         members.insert("resolution_policy", RESOLUTION_POLICY);
         members.insert("update_policy", UPDATE_POLICY);
@@ -168,7 +168,7 @@ impl Proposal {
 pub fn attached(display_root: &str, entry: &Value) -> Value {
     Value::object([
         ("operation", Value::from("attach")),
-        ("workspace_root", Value::from(display_root)),
+        ("workspace_root", Value::copied(display_root)),
         ("attachment", entry.clone()),
     ])
 }

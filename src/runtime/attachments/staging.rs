@@ -148,7 +148,7 @@ impl<'s, S: System> Staging<'s, S> {
         system.sync_directory(assets)
     }
 
-    fn receipt(&self, status: &str, deleted: &[Digest], restored: Option<&[Digest]>) -> Result<(), Refusal> {
+    fn receipt(&self, status: &'static str, deleted: &[Digest], restored: Option<&[Digest]>) -> Result<(), Refusal> {
         let mut receipt = Object::new();
         receipt.insert("document_type", RECEIPT_TYPE);
         receipt.insert("schema_version", SCHEMA_VERSION);

@@ -108,8 +108,8 @@ impl Switch {
     /// The digest over workspace, attachment, both versions and both authorizations, without the time.
     pub fn consent_digest(&self) -> Result<Digest, Refusal> {
         let facts = Value::object([
-            ("workspace_root", Value::from(self.root().as_str())),
-            ("attachment_id", Value::from(self.id.as_str())),
+            ("workspace_root", Value::copied(self.root().as_str())),
+            ("attachment_id", Value::copied(self.id.as_str())),
             ("old_attachment", Value::Object(change::version_of(&self.entry))),
             ("new_attachment", Value::Object(self.next())),
             ("authorization", self.authorization()),
@@ -127,7 +127,7 @@ impl Switch {
         Ok(Value::object([
             ("operation", Value::from("switch")),
             ("mode", Value::from("preview")),
-            ("workspace_root", Value::from(display_root)),
+            ("workspace_root", Value::copied(display_root)),
             ("confirmation_required", Value::from(true)),
             ("preview", self.facts(boundary, now)?),
         ]))
@@ -142,12 +142,12 @@ impl Switch {
             ("asset_declared_preload_boundary", Value::from("not_available_in_current_manifest_contract")),
             ("runtime_boundary_remains_authoritative", Value::from(true)),
         ]);
-        let workspace = Value::object([("kind", Value::from("exact_workspace")), ("root", Value::from(boundary))]);
+        let workspace = Value::object([("kind", Value::from("exact_workspace")), ("root", Value::copied(boundary))]);
         let mut facts: Object = [
             ("operation", Value::from("switch")),
             ("consent_digest", Value::from(self.consent_digest()?)),
             ("workspace_boundary", workspace),
-            ("attachment_id", Value::from(self.id.as_str())),
+            ("attachment_id", Value::copied(self.id.as_str())),
             ("old_attachment", Value::Object(change::version_of(&self.entry))),
             ("new_attachment", Value::Object(next)),
             ("authorization", self.authorization()),
@@ -166,7 +166,7 @@ impl Switch {
     pub(super) fn version(&self, approved_at: &str) -> Object {
         let mut version = self.next();
         version.remove("state");
-        version.insert("approved_at", approved_at);
+        version.insert("approved_at", approved_at.to_owned());
         version
     }
 

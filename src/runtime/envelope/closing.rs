@@ -126,7 +126,7 @@ mod tests {
     const CHEAP: Argon2id = Argon2id { memory_kib: 8, passes: 1, lanes: 1 };
 
     fn manifest(id: &str) -> Value {
-        Value::object([("asset_id", id.into()), ("version", "1.0.0".into())])
+        Value::object([("asset_id", Value::copied(id)), ("version", "1.0.0".into())])
     }
 
     fn fresh(first: u8) -> Fresh {

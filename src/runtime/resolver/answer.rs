@@ -112,8 +112,8 @@ pub(super) fn selection_plan(
     let facts = Value::object([
         ("document_type", Value::from(PLAN_DOCUMENT_TYPE)),
         ("schema_version", Value::from(SCHEMA_VERSION)),
-        ("workspace_root", Value::from(request.display_root.as_str())),
-        ("absolute_workspace_root", Value::from(request.absolute_root.as_str())),
+        ("workspace_root", Value::copied(request.display_root.as_str())),
+        ("absolute_workspace_root", Value::copied(request.absolute_root.as_str())),
         ("task_digest", Value::from(task_digest)),
         ("record_digest", Value::from(record_digest)),
         ("candidate_set_digest", Value::from(candidate_set_digest)),

@@ -141,7 +141,7 @@ fn change(whole: &mut Object, key: &str, how: impl FnOnce(&mut Object)) {
     if whole.get(key).is_none_or(|part| part.as_object().is_some()) {
         let mut part = members(whole.get(key));
         how(&mut part);
-        whole.insert(key, part);
+        whole.insert(key.to_owned(), part);
     }
 }
 
