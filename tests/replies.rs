@@ -180,3 +180,19 @@ fn a_resolution_lists_at_most_64_different_candidates() {
     let role = |units: usize| with(document.clone(), "/candidates/0/role", Some(Value::from("r".repeat(units))));
     assert!(Resolution::check(role(512), false).is_ok() && Resolution::check(role(513), false).is_err());
 }
+
+#[test]
+fn the_owner_may_be_told_of_all_that_a_record_holds() {
+    let reply = support::documents::server_output(&Recorded::named("mcp-resolve-skip").stdout);
+    let document = at(&reply, "/0/result/content/0/text").expect("a resolution").clone();
+    let one = at(&document, "/candidates/0").unwrap().clone();
+    let many = |count: usize| {
+        let numbered = |n| with(one.clone(), "/attachment_id", Some(Value::from(format!("att_{n:024}"))));
+        with(document.clone(), "/candidates", Some(Value::Array((0..count).map(numbered).collect())))
+    };
+    assert!(Resolution::check_for_owner(many(1024), false).is_ok());
+    assert!(Resolution::check_for_owner(many(1025), false).is_err());
+    let role = |units: usize| with(document.clone(), "/candidates/0/role", Some(Value::from("r".repeat(units))));
+    assert!(Resolution::check_for_owner(role(4096), false).is_ok());
+    assert!(Resolution::check_for_owner(role(4097), false).is_err());
+}

@@ -23,7 +23,7 @@ impl<S: System> Broker<S> {
         })?;
         let Some(place) = found else { return Ok(None) };
         let here = RelativePath::default();
-        let bytes = workspace::read_record(&self.system, &place.directory, &here);
+        let bytes = workspace::read_served_record(&self.system, &place.directory, &here);
         let bytes = bytes.map_err(|_| Reason::RecordFileInvalid)?;
         if self.hardened && !workspace::is_own_record(&self.system, &place.directory, &here, &bytes) {
             return Err(Reason::RecordNotOwn.into());
@@ -39,7 +39,7 @@ impl<S: System> Broker<S> {
     /// The record at its place beneath the pinned root still has the bytes first read. It is looked up anew from the
     /// root: a replaced directory is a change too.
     pub(super) fn record_unchanged(&self, found: &FoundRecord<S>, stage: Stage) -> Result<(), Refusal> {
-        let now = workspace::read_record(&self.system, self.root.handle(), &found.place.workspace);
+        let now = workspace::read_served_record(&self.system, self.root.handle(), &found.place.workspace);
         match now {
             Ok(now) if now.digest == found.bytes.digest && self.accepts(found, &now) => Ok(()),
             _ => Err(Refusal::new(Reason::RecordChanged).at(stage)),

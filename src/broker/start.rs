@@ -10,6 +10,7 @@ use crate::capability::state;
 use crate::consent::managed::ManagedSource;
 use crate::consent::store::{ConsentSource, is_at_or_below};
 use crate::delegate::Delegate;
+use crate::foundation::limits;
 use crate::foundation::path::AbsolutePath;
 use crate::foundation::refusal::{Reason, Refusal};
 use crate::foundation::text;
@@ -84,7 +85,10 @@ impl<S: System> Broker<S> {
             homes,
             host_id: settings.host_id,
             consent,
-            authorization: settings.authorization_file.filter(|text| !text.is_empty()),
+            // What cannot be a path defers nothing: an asset that needs it then says that it does.
+            authorization: settings
+                .authorization_file
+                .filter(|path| (1..=limits::PATH_UNITS).contains(&text::utf16_len(path))),
             delegate,
             journal,
             state,

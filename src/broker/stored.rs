@@ -51,6 +51,8 @@ pub fn verify_with<S: System>(
     let plan = delegate.plan(system, &workspace.directory, &sealed, None, &Cancel::new());
     let reply = plan.map_err(|refusal| match refusal.reason() {
         Reason::RuntimeRefused => Reason::SnapshotNotAsset.into(),
+        // Our own worker says nothing of a container that it cannot take apart; another runtime may just be broken.
+        Reason::RuntimeOutputRefused if delegate.is_given_sealed_bytes() => Reason::SnapshotNotAsset.into(),
         _ => refusal,
     })?;
     let plan = &reply.value;

@@ -94,7 +94,7 @@ pub fn holds_record<S: Observe>(system: &S, directory: &S::Directory) -> Result<
 /// The bytes of a record, and which file they came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordBytes {
-    /// At most [`limits::RECORD_BYTES`].
+    /// At most [`limits::RECORD_BYTES`], and for a server [`limits::SERVED_RECORD_BYTES`].
     pub bytes: Vec<u8>,
     /// Their digest.
     pub digest: Digest,
@@ -109,7 +109,26 @@ pub fn read_record<S: Observe>(
     root: &S::Directory,
     workspace: &RelativePath,
 ) -> Result<RecordBytes, Fault> {
-    let (bytes, facts) = read_beneath(system, root, &workspace.join(&relative(RECORD)), limits::RECORD_BYTES)?;
+    read_within(system, root, workspace, limits::RECORD_BYTES)
+}
+
+/// As [`read_record`], also of a record that is too large to be read as one, up to [`limits::SERVED_RECORD_BYTES`]: a server
+/// says of it what it says of every other record that breaks the rules.
+pub fn read_served_record<S: Observe>(
+    system: &S,
+    root: &S::Directory,
+    workspace: &RelativePath,
+) -> Result<RecordBytes, Fault> {
+    read_within(system, root, workspace, limits::SERVED_RECORD_BYTES)
+}
+
+fn read_within<S: Observe>(
+    system: &S,
+    root: &S::Directory,
+    workspace: &RelativePath,
+    limit: u64,
+) -> Result<RecordBytes, Fault> {
+    let (bytes, facts) = read_beneath(system, root, &workspace.join(&relative(RECORD)), limit)?;
     Ok(RecordBytes { digest: Digest::of(&bytes), bytes, facts })
 }
 

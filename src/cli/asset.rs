@@ -82,10 +82,9 @@ pub(crate) fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, O
     if !["index", "compact", "scenario", "full", "minimal"].contains(&profile) {
         return Err(Outcome::not_understood("Invalid load profile."));
     }
-    match arguments.value("--as").unwrap_or("json") {
-        "json" => {}
-        "prompt" | "raw" => return Err(Outcome::not_understood("This version prints load results as json only.")),
-        _ => return Err(Outcome::not_understood("Invalid output format.")),
+    let format = arguments.value("--as").unwrap_or("json");
+    if !["json", "prompt", "raw"].contains(&format) {
+        return Err(Outcome::not_understood("Invalid output format."));
     }
     let entitlement_status = entitlement_status(&arguments)?;
     refuse_remote(&probe, &arguments)?;
@@ -99,7 +98,12 @@ pub(crate) fn load<S: System>(system: &S, words: &[String]) -> Result<Outcome, O
         snapshot: None,
         switches,
     });
-    run(system, request, &sealed, password, NOT_PACKAGED)
+    let outcome = run(system, request, &sealed, password, NOT_PACKAGED)?;
+    // What fails for another reason says that one.
+    if outcome.exit == 0 && format != "json" {
+        return Err(Outcome::not_understood("This version prints load results as json only."));
+    }
+    Ok(outcome)
 }
 
 /// `kdna inspect`.
@@ -228,6 +232,9 @@ pub(crate) fn open_named<S: System>(system: &S, path: &AbsolutePath) -> Result<S
 fn refuse_remote(plan: &ChildReport, arguments: &Arguments) -> Result<(), Outcome> {
     let document = crate::foundation::json::read_strict(&plan.output, limits::RUNTIME_REPLY_DEPTH).ok();
     let remote = document.as_ref().and_then(|plan| plan.get("access")?.as_str()) == Some("remote");
+    if remote && arguments.value("--as") == Some("raw") {
+        return Err(Outcome::not_understood("Remote projection supports only json or prompt output."));
+    }
     if remote && arguments.value("--remote-server").is_none() {
         return Err(
             Outcome::not_understood("This remote asset requires --remote-server or KDNA_REMOTE_SERVER.").exiting(3)

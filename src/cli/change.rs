@@ -30,11 +30,20 @@ pub(crate) fn run<S: System>(
     let arguments = OPTIONS.parse(words).map_err(|text| Outcome::usage(&text))?;
     let id = arguments.only_positional().ok_or_else(|| OWNER.misused(command))?;
     let located = located(system, environment, &arguments)?;
-    Ok(match command {
-        "remove" => remove(system, environment, &located, id, &arguments)?,
-        "rollback" => rollback(system, environment, &located, id, &arguments)?,
-        _ => set_enabled(system, environment, &located, (id, command == "enable"), &arguments)?,
-    })
+    let done = match command {
+        "remove" => remove(system, environment, &located, id, &arguments),
+        "rollback" => rollback(system, environment, &located, id, &arguments),
+        _ => set_enabled(system, environment, &located, (id, command == "enable"), &arguments),
+    };
+    done.map_err(|refusal| left_in_order(system, &located, refusal).into())
+}
+
+/// The layout is made what it should be also where nothing is changed. That somebody holds the lock is said first.
+pub(crate) fn left_in_order<S: System>(system: &S, located: &Located<S>, refusal: Refusal) -> Refusal {
+    match attachments::refresh(system, located) {
+        Err(locked) if locked.reason() == Reason::RecordLocked => locked,
+        _ => refusal,
+    }
 }
 
 /// The attachment with this id as the record has it now.

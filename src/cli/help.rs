@@ -35,6 +35,8 @@ pub(crate) struct Entry {
     says: &'static str,
     shared: Option<&'static Shared>,
     json_errors: bool,
+    /// What stands behind the name in the usage line of an error, where that was recorded.
+    recorded: Option<&'static str>,
 }
 
 /// Options that neighbouring rows share; said once in the whole help, after the last of them.
@@ -44,7 +46,7 @@ struct Shared {
 }
 
 const fn entry(commands: &'static [(&'static str, &'static str)], says: &'static str) -> Entry {
-    Entry { commands, says, shared: None, json_errors: false }
+    Entry { commands, says, shared: None, json_errors: false, recorded: None }
 }
 
 impl Entry {
@@ -55,6 +57,11 @@ impl Entry {
     /// A refusal can be had as JSON.
     const fn json(self) -> Self {
         Self { json_errors: true, ..self }
+    }
+
+    /// The usage line of an error is the recorded one.
+    const fn recorded(self, syntax: &'static str) -> Self {
+        Self { recorded: Some(syntax), ..self }
     }
 
     fn names(&self) -> impl Iterator<Item = &'static str> {
@@ -151,6 +158,9 @@ impl Page {
     pub(crate) fn usage(&self, name: &str) -> String {
         let called = |entry: &Entry| {
             let (name, syntax) = entry.commands.iter().find(|(known, _)| *known == name)?;
+            if let Some(recorded) = entry.recorded {
+                return Some(format!("{name} {recorded}"));
+            }
             let shared = entry.shared.map_or("", |shared| shared.options);
             let words = format!("{name} {syntax} {shared}");
             Some(words.split_whitespace().collect::<Vec<_>>().join(" "))

@@ -91,14 +91,20 @@ fn draft<S: System>(system: &S, arguments: &Arguments) -> Result<HostDraft, Refu
             read().ok_or_else(|| Refusal::labelled(Reason::ConsentDraftInvalid, unsafe_file))?
         }
         None => input::read_piped(limits::TASK_BYTES).map_err(|fault| match fault {
-            input::InputFault::Empty => {
-                Refusal::labelled(Reason::ConsentDraftInvalid, "Host consent requires a structured draft object.")
+            input::InputFault::Empty => Refusal::labelled(Reason::ConsentDraftInvalid, NO_DRAFT),
+            input::InputFault::TooLarge => {
+                Refusal::labelled(Reason::ConsentDraftInvalid, "The Host consent draft exceeds its size limit.")
             }
-            _ => Reason::ConsentDraftNeeded.into(),
+            input::InputFault::Unreadable => Reason::ConsentDraftNeeded.into(),
         })?,
     };
+    if bytes.trim_ascii().is_empty() {
+        return Err(Refusal::labelled(Reason::ConsentDraftInvalid, NO_DRAFT));
+    }
     HostDraft::read(&bytes)
 }
+
+const NO_DRAFT: &str = "Host consent requires a structured draft object.";
 
 fn usage(message: &'static str) -> Outcome {
     Outcome::refused(&Refusal::labelled(Reason::ConsentUsage, message))

@@ -7,7 +7,7 @@ use crate::foundation::text::terminal_text;
 use crate::foundation::value::{Tree, Value};
 use crate::system::os::forward::end_by;
 use crate::system::os::streams::Waiting;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 /// Added to a signal's number, it is the status of what ended by it, as shells have it.
@@ -122,7 +122,13 @@ impl Outcome {
             self.output
         };
         let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
-        let _ = Waiting(std::io::stderr().lock()).write_all(self.errors.as_bytes());
+        let mut errors = self.errors;
+        // A reader that has seen enough is told nothing.
+        let lost = written.as_ref().is_err_and(|fault| fault.kind() != ErrorKind::BrokenPipe);
+        if lost && errors.is_empty() {
+            errors.push_str("Error: Standard output could not be written.\n");
+        }
+        let _ = Waiting(std::io::stderr().lock()).write_all(errors.as_bytes());
         if written.is_err() && self.exit == 0 { ExitCode::FAILURE } else { ExitCode::from(self.exit) }
     }
 }

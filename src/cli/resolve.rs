@@ -5,6 +5,7 @@ use crate::capability::root::named;
 use crate::capability::workspace;
 use crate::cli::environment::Environment;
 use crate::cli::grammar::{Arguments, Options};
+use crate::cli::help::OWNER;
 use crate::cli::input::{self, InputFault};
 use crate::cli::outcome::Outcome;
 use crate::delegate::Delegate;
@@ -15,7 +16,7 @@ use crate::foundation::path::RelativePath;
 use crate::foundation::resolution::{ReasonCode, Resolution};
 use crate::foundation::task::{self, TaskSource};
 use crate::foundation::text;
-use crate::system::{Cancel, Fault, System};
+use crate::system::{Fault, System};
 
 const OPTIONS: Options = Options {
     flags: &["--task-stdin", "--selection-approved", "--defer-password-authorization", "--hardened"],
@@ -37,10 +38,10 @@ const SCHEMA: &str = "0.3.0";
 /// Runs it.
 pub(crate) fn resolve<S: System>(system: &S, environment: &Environment, words: &[String]) -> Result<Outcome, Outcome> {
     let arguments = OPTIONS.parse(words).map_err(|text| Outcome::usage(&text))?;
-    let cwd = arguments
-        .value("--cwd")
-        .filter(|_| arguments.positionals().is_empty())
-        .ok_or_else(|| Outcome::usage(ONE_TASK))?;
+    if !arguments.positionals().is_empty() {
+        return Err(OWNER.misused("resolve"));
+    }
+    let cwd = arguments.value("--cwd").ok_or_else(|| Outcome::usage(ONE_TASK))?;
     let task = match (arguments.has("--task-stdin"), arguments.value("--task-file")) {
         (true, None) => Source::Stdin(read_stdin()?),
         (false, Some(file)) => Source::File(file),
@@ -71,7 +72,7 @@ pub(crate) fn resolve<S: System>(system: &S, environment: &Environment, words: &
         defer_password: arguments.has("--defer-password-authorization"),
         hardened: arguments.has("--hardened") || environment.settings.hardened,
     };
-    let reply = Delegate::embedded().resolve(system, &located.directory, request, &bytes, None, &Cancel::new())?;
+    let reply = Delegate::embedded().resolve_for_owner(system, &located.directory, request, &bytes)?;
     Ok(print(&reply.value))
 }
 

@@ -117,13 +117,38 @@ impl<S: System> Delegate<S> {
         ahead: Ahead<'_, S>,
         cancel: &Cancel,
     ) -> Result<Reply<Resolution>, Refusal> {
+        self.resolution(system, directory, request, task, ahead, cancel, Resolution::check)
+    }
+
+    /// The same for the owner, who may be told of everything that the record holds.
+    pub fn resolve_for_owner(
+        &self,
+        system: &S,
+        directory: &S::Directory,
+        request: ResolveRequest,
+        task: &[u8],
+    ) -> Result<Reply<Resolution>, Refusal> {
+        self.resolution(system, directory, request, task, None, &Cancel::new(), Resolution::check_for_owner)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one for each thing that a request is made of")]
+    fn resolution(
+        &self,
+        system: &S,
+        directory: &S::Directory,
+        request: ResolveRequest,
+        task: &[u8],
+        ahead: Ahead<'_, S>,
+        cancel: &Cancel,
+        check: fn(Value, bool) -> Result<Resolution, Refusal>,
+    ) -> Result<Reply<Resolution>, Refusal> {
         let deferred = request.defer_password;
         let call = Call { request: Request::Resolve(request), directory: Some(directory), sealed: None, input: task };
         let report = self.run(system, &call, Start::ahead(ahead), cancel, Stage::Resolve)?;
         if report.exit != 0 {
             return Err(Reason::TaskRefused.into());
         }
-        let value = Resolution::check(document(&report, Stage::Resolve)?, deferred)?;
+        let value = check(document(&report, Stage::Resolve)?, deferred)?;
         Ok(Reply { value, enforcement: report.enforcement })
     }
 

@@ -9,6 +9,8 @@ pub const PHRASES: usize = 256;
 pub const ATTACHMENTS: usize = 1024;
 /// Size of `.kdna/attachments.json`.
 pub const RECORD_BYTES: u64 = 1_048_576;
+/// A record that a server reads to say that it is none; a larger one is no workspace to it.
+pub const SERVED_RECORD_BYTES: u64 = 16_777_216;
 /// What is read and dropped of a standard input that is too large, so that its writer is told and not cut off.
 pub const DRAINED_BYTES: u64 = 16_777_216;
 /// Nesting of a record.

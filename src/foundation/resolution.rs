@@ -198,10 +198,15 @@ impl SelectionPlan {
 }
 
 impl Resolution {
-    /// Judges a reply. `deferred`: whether a load that still needs the password was asked for. Refuses with
-    /// `resolution_refused`.
+    /// Judges a reply that a host will be shown: at most 64 candidates, and their texts no longer than a host keeps whole.
+    /// `deferred`: whether a load that still needs the password was asked for. Refuses with `resolution_refused`.
     pub fn check(document: Value, deferred: bool) -> Result<Self, Refusal> {
-        check::resolution(document, deferred).ok_or_else(|| Reason::ResolutionRefused.into())
+        check::resolution(document, deferred, &check::HOST).ok_or_else(|| Reason::ResolutionRefused.into())
+    }
+
+    /// The same of a reply for the owner, which may say all that a record can hold.
+    pub fn check_for_owner(document: Value, deferred: bool) -> Result<Self, Refusal> {
+        check::resolution(document, deferred, &check::OWNER).ok_or_else(|| Reason::ResolutionRefused.into())
     }
 
     /// The skip that is said where there is no record; no resolver is asked.

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 /// A JSON value that borrows from nothing.
 pub type Value = Tree<'static>;
 
-/// A JSON value, plus the one thing an asset may hold that JSON cannot say.
+/// A JSON value, plus the two things an asset may hold that JSON cannot say.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tree<'a> {
     /// `null`
@@ -29,8 +29,10 @@ pub enum Tree<'a> {
     Array(Vec<Tree<'a>>),
     /// An ordered map
     Object(Map<'a>),
-    /// A decoded item with no JSON form (a 64-bit integer of CBOR, `undefined`). Writers refuse it.
+    /// A decoded item with no JSON form (a 64-bit integer of CBOR). Writers refuse it.
     Unprintable,
+    /// The `undefined` of CBOR: a member that is there and has no value. Writers refuse it.
+    Undefined,
 }
 
 /// Adds an item. A list grows from one item on by doubling, not from four as a `Vec` would: most lists of a document are
@@ -82,6 +84,7 @@ impl<'a> Tree<'a> {
             Tree::Array(items) => Value::Array(items.into_iter().map(Tree::into_owned).collect()),
             Tree::Object(map) => Value::Object(map.into_owned()),
             Tree::Unprintable => Value::Unprintable,
+            Tree::Undefined => Value::Undefined,
         }
     }
 
@@ -126,10 +129,10 @@ impl<'a> Tree<'a> {
         matches!(self, Tree::Null)
     }
 
-    /// JavaScript truth: everything but `null`, `false`, `0`, NaN and the empty text.
+    /// JavaScript truth: everything but `null`, `undefined`, `false`, `0`, NaN and the empty text.
     pub fn is_truthy(&self) -> bool {
         match self {
-            Tree::Null | Tree::Bool(false) => false,
+            Tree::Null | Tree::Undefined | Tree::Bool(false) => false,
             Tree::Number(number) => *number != 0.0 && !number.is_nan(),
             Tree::String(text) => !text.is_empty(),
             Tree::Bool(true) | Tree::Array(_) | Tree::Object(_) | Tree::Unprintable => true,

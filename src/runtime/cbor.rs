@@ -1,5 +1,5 @@
 //! The payload's CBOR, decoded into the ordered value, which borrows its texts from the bytes. Refuses everything that has no plain JSON counterpart (byte
-//! strings, tags, other simple values) except 64-bit integers and `undefined`, which become [`Tree::Unprintable`].
+//! strings, tags, other simple values) except 64-bit integers, which become [`Tree::Unprintable`].
 //! Recursion ends at the entry depth limit, a declared length allocates room for a bounded number of items, and what is decoded
 //! takes no more memory than the limit of values allows, however small its items are.
 
@@ -191,7 +191,7 @@ fn simple(info: u8, argument: u64) -> Result<Tree<'static>, CborFault> {
         20 => Ok(Tree::Bool(false)),
         21 => Ok(Tree::Bool(true)),
         22 => Ok(Tree::Null),
-        23 => Ok(Tree::Unprintable),
+        23 => Ok(Tree::Undefined),
         25 => u16::try_from(argument).map(|bits| Tree::Number(half(bits))).map_err(|_| CborFault::NotCbor),
         26 => u32::try_from(argument)
             .map(|bits| Tree::Number(f64::from(f32::from_bits(bits))))

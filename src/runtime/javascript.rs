@@ -12,12 +12,12 @@ pub(super) fn to_text(value: &Tree<'_>) -> String {
         Tree::Number(number) => write::number(*number).unwrap_or_else(|| not_finite(*number).to_owned()),
         Tree::Array(items) => items.iter().map(to_item_text).collect::<Vec<_>>().join(","),
         Tree::Object(_) => "[object Object]".to_owned(),
-        Tree::Unprintable => "undefined".to_owned(),
+        Tree::Unprintable | Tree::Undefined => "undefined".to_owned(),
     }
 }
 
 fn to_item_text(item: &Tree<'_>) -> String {
-    if matches!(item, Tree::Null | Tree::Unprintable) { String::new() } else { to_text(item) }
+    if matches!(item, Tree::Null | Tree::Unprintable | Tree::Undefined) { String::new() } else { to_text(item) }
 }
 
 fn not_finite(number: f64) -> &'static str {

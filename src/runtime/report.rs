@@ -92,7 +92,7 @@ fn add_axioms(omitted: &mut Vec<Omitted>, axioms: &[Tree<'_>]) {
 
 fn count(value: &Tree<'_>) -> usize {
     match value {
-        Tree::Null => 0,
+        Tree::Null | Tree::Undefined => 0,
         Tree::Array(items) => items.len(),
         Tree::String(text) => usize::from(!is_blank(text)),
         Tree::Object(object) => usize::from(!object.is_empty()),

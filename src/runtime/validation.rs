@@ -47,7 +47,7 @@ impl<'c> Validation<'c> {
         };
         found.check_manifest(&asset.manifest)?;
         let payload = match cbor::decode(asset.entry(PAYLOAD)) {
-            Ok(Tree::Null | Tree::Unprintable) | Err(CborFault::TooManyValues) => return Err(RuntimeFault::UNNAMED),
+            Ok(Tree::Null | Tree::Undefined) | Err(CborFault::TooManyValues) => return Err(RuntimeFault::UNNAMED),
             Ok(payload) => payload,
             Err(fault) => {
                 found.payload = false;

@@ -8,6 +8,20 @@ const SWITCHES: Shared = Shared {
     options: "[--signatures] verify a signature entry; [--minimal] know the profile minimal",
 };
 
+/// Recorded usage lines, as an error says them.
+const LOOKED_UP: &str = "[--cwd <start>] [--workspace-root <boundary>]";
+const WITH_ID: &str = "<attachment-id> [--cwd <start>] [--workspace-root <boundary>]";
+const ATTACH: &str = "<file.kdna> [--cwd <workspace>] (--attachment-stdin | [--role <text>] (--applies-to <text>... \
+    [--closed-world-scope] | --all-workspace) [--does-not-apply-to <text>...]) [--preview | (--yes \
+    (--scope-user-approved | --consent-digest <sha256:...>))]";
+const SWITCH: &str = "<attachment-id> <file.kdna> [--cwd <start>] [--workspace-root <boundary>] (--retain-scope | \
+    --attachment-stdin | [--role <text>] (--applies-to <text>... [--closed-world-scope] | --all-workspace) \
+    [--does-not-apply-to <text>...]) [--preview | (--yes (--scope-user-approved | --consent-digest <sha256:...>))]";
+const CLEANUP: &str = "[--cwd <start>] [--workspace-root <boundary>] [--plan-digest <sha256:...> --yes]";
+const RESOLVE: &str = "--cwd <start> [--workspace-root <boundary>] (--task-stdin | --task-file <file>) \
+    [--adapter-schema 0.3.0] [--select-attachment <id> --selection-task-digest <sha256:...> \
+    [--selection-plan-digest <sha256:...>] --selection-approved] [--defer-password-authorization]";
+
 /// `kdna help`.
 pub(crate) const OWNER: Page = Page {
     program: "kdna",
@@ -29,13 +43,16 @@ const ENTRIES: [Entry; 18] = [
         )],
         "Approve one exact asset for one workspace. --preview shows what would be approved and changes nothing.",
     )
+    .recorded(ATTACH)
     .json(),
-    entry(&[("attachments", "")], "The nearest attachment record: a table on a terminal, else JSON.").sharing(&LOOKS).json(),
+    entry(&[("attachments", "")], "The nearest attachment record: a table on a terminal, else JSON.").sharing(&LOOKS).recorded(LOOKED_UP)
+    .json(),
     entry(
         &[("enable", "ID"), ("disable", "ID")],
         "Switch one attachment on (its stored copy is verified first) or off.",
     )
     .sharing(&LOOKS)
+    .recorded(WITH_ID)
     .json(),
     entry(
         &[(
@@ -48,19 +65,23 @@ const ENTRIES: [Entry; 18] = [
 --from-damaged leaves a version whose stored copy is missing or damaged.",
     )
     .sharing(&LOOKS)
+    .recorded(SWITCH)
     .json(),
     entry(
         &[("rollback", "ID")],
         "Go back to the version before the last switch; the present one is lost from the record.",
     )
     .sharing(&LOOKS)
+    .recorded(WITH_ID)
     .json(),
-    entry(&[("remove", "ID")], "Take an attachment out of the record; stored copies stay.").sharing(&LOOKS).json(),
+    entry(&[("remove", "ID")], "Take an attachment out of the record; stored copies stay.").sharing(&LOOKS).recorded(WITH_ID)
+    .json(),
     entry(
         &[("cleanup", "[--plan-digest DIGEST --yes]")],
         "Show the stored copies that nothing names any more, or delete exactly those.",
     )
     .sharing(&LOOKS)
+    .recorded(CLEANUP)
     .json(),
     entry(&[("doctor", "")], "What in this workspace would be refused, and what to do about it.").sharing(&LOOKS).json(),
     entry(
@@ -71,6 +92,7 @@ const ENTRIES: [Entry; 18] = [
         )],
         "Decide one task: load, ask, skip or block. --hardened asks where a word denies or restricts.",
     )
+    .recorded(RESOLVE)
     .json(),
     entry(
         &[("plan-load", "FILE [--has-password] [--entitlement-status STATUS]")],

@@ -3,7 +3,8 @@
 use crate::foundation::value::{Map, Tree};
 use std::fmt::Write as _;
 
-/// The value holds something JSON cannot say: a number that is not finite, or [`Tree::Unprintable`].
+/// The value holds something JSON cannot say: a number that is not finite, [`Tree::Unprintable`] or
+/// [`Tree::Undefined`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the value has no JSON form")]
 pub struct NoJsonForm;
@@ -245,7 +246,7 @@ fn write_value(out: &mut impl Sink, value: &Tree<'_>, level: Option<usize>) -> R
             out.put("]");
         }
         Tree::Object(object) => write_members(out, object, level)?,
-        Tree::Unprintable => return Err(NoJsonForm),
+        Tree::Unprintable | Tree::Undefined => return Err(NoJsonForm),
     }
     Ok(())
 }

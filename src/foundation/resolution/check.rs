@@ -31,11 +31,34 @@ const PLAN_KEYS: [&str; 7] = [
     "plan_digest",
 ];
 
-pub(super) fn resolution(document: Value, deferred: bool) -> Option<Resolution> {
+/// How much a resolution may say.
+pub(super) struct Bounds {
+    candidates: usize,
+    asset_id: usize,
+    version: usize,
+    role: usize,
+}
+
+/// What a host may be shown.
+pub(super) const HOST: Bounds = Bounds {
+    candidates: limits::CANDIDATES,
+    asset_id: limits::ASSET_ID_UNITS,
+    version: limits::VERSION_UNITS,
+    role: limits::ROLE_UNITS,
+};
+/// What a record can hold.
+pub(super) const OWNER: Bounds = Bounds {
+    candidates: limits::ATTACHMENTS,
+    asset_id: limits::TEXT_UNITS,
+    version: limits::TEXT_UNITS,
+    role: limits::TEXT_UNITS,
+};
+
+pub(super) fn resolution(document: Value, deferred: bool, bounds: &Bounds) -> Option<Resolution> {
     let object = document.as_object()?;
     let selected = match object.get("selected")? {
         Value::Null => None,
-        value => Some(candidate(value)?),
+        value => Some(candidate(value, bounds)?),
     };
     let selection_plan = match object.get("selection_plan") {
         None => None,
@@ -45,7 +68,7 @@ pub(super) fn resolution(document: Value, deferred: bool) -> Option<Resolution> 
         reason: word(object, "reason_code").and_then(ReasonCode::parse)?,
         workspace_root: relative_root(object)?,
         selected,
-        candidates: object.get("candidates")?.as_array()?.iter().map(candidate).collect::<Option<_>>()?,
+        candidates: candidates(object.get("candidates")?.as_array()?, bounds)?,
         authorization: word(object, "authorization").and_then(Authorization::parse)?,
         integrity: word(object, "integrity").and_then(Integrity::parse)?,
         selection_plan,
@@ -67,7 +90,7 @@ fn has_keys(object: &Object) -> bool {
 fn agrees(parts: &Parts, deferred: bool) -> bool {
     let decision = parts.reason.decision();
     let ids: HashSet<&str> = parts.candidates.iter().map(|candidate| candidate.attachment_id.as_str()).collect();
-    let bounded = parts.candidates.len() <= limits::CANDIDATES && ids.len() == parts.candidates.len();
+    let different = ids.len() == parts.candidates.len();
     let selected = match &parts.selected {
         Some(selected) => decision == Decision::Load && parts.candidates.contains(selected),
         None => decision != Decision::Load,
@@ -75,10 +98,15 @@ fn agrees(parts: &Parts, deferred: bool) -> bool {
     let open =
         parts.authorization == Authorization::Satisfied || (deferred && parts.authorization == Authorization::Required);
     let ready = decision != Decision::Load || (open && parts.integrity == Integrity::Verified);
-    bounded && selected && ready && parts.selection_plan.is_some() == (decision == Decision::Ask)
+    different && selected && ready && parts.selection_plan.is_some() == (decision == Decision::Ask)
 }
 
-fn candidate(value: &Value) -> Option<Candidate> {
+fn candidates(values: &[Value], bounds: &Bounds) -> Option<Vec<Candidate>> {
+    let within = values.len() <= bounds.candidates;
+    within.then(|| values.iter().map(|value| candidate(value, bounds)).collect())?
+}
+
+fn candidate(value: &Value, bounds: &Bounds) -> Option<Candidate> {
     let object = value.as_object().filter(|object| object.has_exactly(&CANDIDATE_KEYS))?;
     let authorization = Authorization::parse(word(object, "authorization")?)?;
     if authorization == Authorization::NotSelected {
@@ -86,10 +114,10 @@ fn candidate(value: &Value) -> Option<Candidate> {
     }
     Some(Candidate {
         attachment_id: word(object, "attachment_id").filter(|id| text::is_attachment_id(id))?.to_owned(),
-        asset_id: bounded(object, "asset_id", limits::ASSET_ID_UNITS)?,
-        version: bounded(object, "version", limits::VERSION_UNITS)?,
+        asset_id: bounded(object, "asset_id", bounds.asset_id)?,
+        version: bounded(object, "version", bounds.version)?,
         digest: digest(object, "digest")?,
-        role: bounded(object, "role", limits::ROLE_UNITS)?,
+        role: bounded(object, "role", bounds.role)?,
         authorization,
         integrity: word(object, "integrity").and_then(Integrity::parse)?,
     })

@@ -22,4 +22,4 @@ pub use policy::{AttachmentPolicy, PolicyArguments};
 pub use proposal::{Proposal, attached};
 pub use storage::IGNORED;
 pub use switching::{Former, Switch, SwitchRequest};
-pub use transaction::{attach, remove, rollback, set_enabled, switch};
+pub use transaction::{attach, refresh, remove, rollback, set_enabled, switch};

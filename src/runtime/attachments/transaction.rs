@@ -92,6 +92,12 @@ pub fn rollback<S: System>(
     })
 }
 
+/// Changes nothing but the layout, which becomes what it should be: what a change that is refused leaves as well. Refuses
+/// with `record_locked` and the other reasons of [`attach`] that are about storage.
+pub fn refresh<S: System>(system: &S, workspace: &Located<S>) -> Result<(), Refusal> {
+    transact(system, workspace, |_| Ok(()))
+}
+
 /// Takes an attachment out of the record. Gives its entry, and what the storage still holds: snapshots stay.
 ///
 /// Refuses with `attachment_id_invalid`, `attachment_unknown`, and those of [`attach`] that are about storage.

@@ -192,7 +192,7 @@ fn check_unique(items: &[Tree<'_>], at: At<'_>, errors: &mut Errors) -> bool {
 fn check_map(keywords: &Maps, map: &Map<'_>, at: At<'_>, errors: &mut Errors) -> bool {
     let mut valid = check_size(&keywords.size, "properties", map.len(), at, errors);
     for name in keywords.required {
-        valid &= map.contains_key(name) || errors.add(at, format_args!("must have required property '{name}'"));
+        valid &= has_value(map, name) || errors.add(at, format_args!("must have required property '{name}'"));
     }
     if let Some(rest) = &keywords.rest {
         let is_named = |key: &str| keywords.properties.iter().any(|(name, _)| *name == key);
@@ -204,7 +204,13 @@ fn check_map(keywords: &Maps, map: &Map<'_>, at: At<'_>, errors: &mut Errors) ->
         }
     }
     for (key, part) in keywords.properties {
-        valid &= map.get(key).is_none_or(|member| check(part, member, at.member(key), errors));
+        let member = map.get(key).filter(|member| **member != Tree::Undefined);
+        valid &= member.is_none_or(|member| check(part, member, at.member(key), errors));
     }
     valid
+}
+
+/// Whether a member is there: one without a value is none, as in JavaScript.
+fn has_value(map: &Map<'_>, key: &str) -> bool {
+    map.get(key).is_some_and(|member| *member != Tree::Undefined)
 }

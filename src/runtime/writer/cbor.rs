@@ -26,7 +26,7 @@ fn item(out: &mut Vec<u8>, value: &Value) -> Result<(), PackFault> {
             }
         }
         Value::Object(object) => members(out, object)?,
-        Value::Unprintable => return Err(PackFault::PayloadNotKept),
+        Value::Unprintable | Value::Undefined => return Err(PackFault::PayloadNotKept),
     }
     Ok(())
 }
