@@ -167,9 +167,9 @@ fn with_member(key: &str, cbor: &[u8], in_core: bool) -> Vec<u8> {
     let mut payload = [text("profile"), text("kdna.payload.judgment"), text("profile_version"), text("0.1.0")].concat();
     let (in_payload, core_members) = if in_core { (0, 3) } else { (1, 2) };
     if in_core {
-        core.extend(&own)
+        core.extend(&own);
     } else {
-        payload.extend(&own)
+        payload.extend(&own);
     }
     let bytes = [vec![0xa3 + in_payload], payload, text("core"), vec![0xa0 + core_members], core].concat();
     pack(&Parts { manifest: MANIFEST.into(), payload: Payload::Cbor(bytes), attachments: Vec::new() }).unwrap()
