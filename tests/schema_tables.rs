@@ -60,7 +60,7 @@ fn the_tables_are_those_of_the_policy() {
 fn changed(schema: &Value, path: &[&str], to: Value) -> Value {
     let Some((key, rest)) = path.split_first() else { return to };
     let mut object = schema.as_object().cloned().unwrap_or_default();
-    object.insert(*key, changed(schema.get(key).unwrap_or(&Value::Null), rest, to));
+    object.insert((*key).to_owned(), changed(schema.get(key).unwrap_or(&Value::Null), rest, to));
     object.into()
 }
 

@@ -297,7 +297,7 @@ impl Resolution {
     }
 }
 
-fn with(value: Value, key: &str, member: impl Into<Value>) -> Value {
+fn with(value: Value, key: &'static str, member: impl Into<Value>) -> Value {
     let Value::Object(mut object) = value else { return value };
     object.insert(key, member);
     Value::Object(object)

@@ -44,8 +44,12 @@ pub(crate) fn push<T>(items: &mut Vec<T>, item: T) {
 
 impl<'a> Tree<'a> {
     /// An object from pairs, in the order given.
-    pub fn object<K: Into<String>, const N: usize>(pairs: [(K, Tree<'a>); N]) -> Self {
-        Tree::Object(pairs.into_iter().map(|(key, value)| (key.into(), value)).collect())
+    pub fn object<K: Into<Cow<'a, str>>, const N: usize>(pairs: [(K, Tree<'a>); N]) -> Self {
+        let mut object = Map::with_room_for(N);
+        for (key, value) in pairs {
+            object.put(key.into(), value);
+        }
+        Tree::Object(object)
     }
 
     /// As [`Tree::object`], with keys that are borrowed and all different.
@@ -160,7 +164,7 @@ impl<'a> From<Vec<Tree<'a>>> for Tree<'a> {
 }
 impl From<crate::foundation::digest::Digest> for Tree<'_> {
     fn from(digest: crate::foundation::digest::Digest) -> Self {
-        Tree::String(Cow::Owned(digest.to_string()))
+        Tree::String(Cow::Owned(digest.text()))
     }
 }
 impl<'a, T: Into<Tree<'a>>> From<Option<T>> for Tree<'a> {

@@ -48,7 +48,7 @@ pub struct Container<'a> {
 
 /// One entry, inflated.
 pub(super) struct Entry<'a> {
-    pub(super) name: String,
+    pub(super) name: Cow<'a, str>,
     pub(super) data: Cow<'a, [u8]>,
     digest: OnceCell<Digest>,
 }
@@ -114,7 +114,7 @@ impl<'a> Container<'a> {
         let (mut at, mut total) = (end.directory, 0);
         for _ in 0..end.count {
             let central = Central::read(bytes, at)?;
-            let name = String::from_utf8_lossy(central.name).into_owned();
+            let name = String::from_utf8_lossy(central.name);
             demand(is_allowed_name(&name, switches))?;
             container.admit(&central, &name, &mut total)?;
             let (record, data) = central.content(bytes)?;

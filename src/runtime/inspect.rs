@@ -41,7 +41,7 @@ pub(super) fn repeats_claim(asset: &Asset<'_>) -> bool {
 }
 
 /// A field of a part of the manifest: null without the part, left out where only the field is missing.
-fn insert_inner(document: &mut Object, manifest: &Tree<'_>, key: &str, [part, field]: [&str; 2]) {
+fn insert_inner(document: &mut Object, manifest: &Tree<'_>, key: &'static str, [part, field]: [&str; 2]) {
     match truthy(manifest, part) {
         None => {
             document.insert(key, Value::Null);

@@ -77,12 +77,12 @@ fn replace(document: Value, keys: &[&str], new: Option<Value>) -> Option<Value> 
         Value::Object(mut object) => {
             match object.get(key).cloned() {
                 Some(inner) => match replace(inner, rest, new) {
-                    Some(inner) => drop(object.insert(*key, inner)),
+                    Some(inner) => drop(object.insert((*key).to_owned(), inner)),
                     None => drop(object.remove(key)),
                 },
                 None => {
                     if let (true, Some(new)) = (rest.is_empty(), new) {
-                        object.insert(*key, new);
+                        object.insert((*key).to_owned(), new);
                     }
                 }
             }

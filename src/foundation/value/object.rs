@@ -70,8 +70,8 @@ impl<'a> Map<'a> {
     }
 
     /// Sets a member. An existing key keeps its place; the former value is returned.
-    pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Tree<'a>>) -> Option<Tree<'a>> {
-        self.put(Cow::Owned(key.into()), value.into())
+    pub fn insert(&mut self, key: impl Into<Cow<'a, str>>, value: impl Into<Tree<'a>>) -> Option<Tree<'a>> {
+        self.put(key.into(), value.into())
     }
 
     /// As [`Map::insert`], with a key that may be borrowed.
@@ -333,7 +333,7 @@ mod tests {
             assert_eq!((object.len(), object.is_empty()), (size, size == 0));
             assert!(object.keys().eq(keys.iter().map(String::as_str)) && object.keys().rev().eq(keys.iter().rev()));
             for key in &keys {
-                assert_eq!(object.insert(key.as_str(), true), Some(Value::from(key.as_str())));
+                assert_eq!(object.insert(key.clone(), true), Some(Value::from(key.as_str())));
                 assert_eq!(object.get(key), Some(&Value::Bool(true)));
             }
             assert!(object.get("y").is_none() && object.remove("y").is_none());
