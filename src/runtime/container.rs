@@ -44,6 +44,8 @@ pub struct Container<'a> {
     pub(super) switches: Switches,
     /// What the envelope held, once a load opened it; wiped when the container goes.
     opened: OnceCell<Zeroizing<Vec<u8>>>,
+    /// The digest of the entries that a load reads, computed once.
+    pub(super) entry_set: OnceCell<Digest>,
 }
 
 /// One entry, inflated.
@@ -108,8 +110,8 @@ impl<'a> Container<'a> {
         let end = EndRecord::find(bytes)?;
         demand(u64::try_from(bytes.len()).is_ok_and(|size| size <= limits::CONTAINER_BYTES))?;
         demand(end.count <= limits::CONTAINER_ENTRIES)?;
-        let mut container =
-            Container { bytes, entries: Vec::with_capacity(end.count), switches, opened: OnceCell::new() };
+        let entries = Vec::with_capacity(end.count);
+        let mut container = Container { bytes, entries, switches, opened: OnceCell::new(), entry_set: OnceCell::new() };
         let mut records = Vec::with_capacity(end.count.saturating_add(2));
         let (mut at, mut total) = (end.directory, 0);
         for _ in 0..end.count {

@@ -13,7 +13,8 @@ pub(super) const CONTENT_TREE: &str = "kdna.digest-basis.content-tree";
 
 /// Over the two entries that a load reads; of a protected asset, over the envelope as stored.
 pub(super) fn runtime_entry_set(asset: &Asset<'_>) -> Digest {
-    entry_set(asset.container.digest(MANIFEST), asset.container.digest(PAYLOAD))
+    let container = asset.container;
+    *container.entry_set.get_or_init(|| entry_set(container.digest(MANIFEST), container.digest(PAYLOAD)))
 }
 
 /// Over the digests of the manifest's and the payload's bytes.

@@ -46,7 +46,8 @@ fn append(out: &mut String, value: &Tree<'_>, left_out: &[&[&str]]) -> Result<()
 
 fn members(out: &mut String, object: &Map<'_>, left_out: &[&[&str]]) -> Result<(), NoJsonForm> {
     let stays = |key: &str| !left_out.contains(&[key].as_slice());
-    let mut members: Vec<_> = object.iter().filter(|(key, _)| stays(key)).collect();
+    let mut members = Vec::with_capacity(object.len());
+    members.extend(object.iter().filter(|(key, _)| stays(key)));
     members.sort_by(|(left, _), (right, _)| utf16_order(left, right));
     out.push('{');
     for (at, (key, value)) in members.into_iter().enumerate() {
