@@ -5,6 +5,8 @@ use crate::foundation::value::{Object, Value};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
+const PREFIX: &str = "sha256:";
+
 /// A SHA-256 digest, written `sha256:` and 64 lowercase hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
@@ -17,7 +19,7 @@ impl Digest {
 
     /// Reads the written form; `None` for any other text (upper case included).
     pub fn parse(text: &str) -> Option<Self> {
-        Self::parse_hex(text.strip_prefix("sha256:")?)
+        Self::parse_hex(text.strip_prefix(PREFIX)?)
     }
 
     /// Reads 64 lowercase hexadecimal digits.
@@ -25,9 +27,21 @@ impl Digest {
         from_hex(hex).map(Digest)
     }
 
+    /// The written form.
+    pub fn text(&self) -> String {
+        [PREFIX, self.digits().as_str()].concat()
+    }
+
     /// The 64 hexadecimal digits alone.
     pub fn hex(&self) -> String {
-        hex(&self.0)
+        self.digits().as_str().to_owned()
+    }
+
+    /// The 64 hexadecimal digits alone, without an allocation.
+    pub fn digits(&self) -> Digits {
+        let mut digits = [0; 64];
+        write_digits(&mut digits, &self.0);
+        Digits(digits)
     }
 
     /// The raw bytes.
@@ -59,17 +73,32 @@ fn nibble(digit: u8) -> Option<u8> {
 
 /// Bytes as lowercase hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| if half < 10 { b'0' + half } else { b'a' + half - 10 };
     let mut digits = vec![0; bytes.len() * 2];
+    write_digits(&mut digits, bytes);
+    String::from_utf8(digits).unwrap_or_default()
+}
+
+fn write_digits(digits: &mut [u8], bytes: &[u8]) {
+    let digit = |half: u8| if half < 10 { b'0' + half } else { b'a' + half - 10 };
     for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
         *pair = [digit(byte >> 4), digit(byte & 0xf)];
     }
-    String::from_utf8(digits).unwrap_or_default()
+}
+
+/// The hexadecimal digits of a digest.
+pub struct Digits([u8; 64]);
+
+impl Digits {
+    /// The digits as text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sha256:{}", self.hex())
+        f.write_str(PREFIX)?;
+        f.write_str(self.digits().as_str())
     }
 }
 

@@ -172,7 +172,7 @@ impl<'a> From<Vec<Tree<'a>>> for Tree<'a> {
 }
 impl From<crate::foundation::digest::Digest> for Tree<'_> {
     fn from(digest: crate::foundation::digest::Digest) -> Self {
-        Tree::String(Cow::Owned(digest.to_string()))
+        Tree::String(Cow::Owned(digest.text()))
     }
 }
 impl<'a, T: Into<Tree<'a>>> From<Option<T>> for Tree<'a> {

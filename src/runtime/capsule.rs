@@ -92,11 +92,15 @@ pub(super) fn load<'c>(asset: Asset<'c>, input: &LoadInput<'_>) -> Result<Tree<'
 pub(super) fn load_text(asset: Asset<'_>, input: &LoadInput<'_>) -> Result<String, RuntimeFault> {
     // Of most assets the payload is nearly all that is printed, and in JSON a little longer.
     let payload = asset.entry(PAYLOAD).len();
-    let expected = if input.profile == LoadProfile::Index { 0 } else { payload.saturating_add(payload / 8) };
+    let context = if input.profile == LoadProfile::Index { 0 } else { payload.saturating_add(payload / 8) };
+    let expected = context.saturating_add(AROUND_CONTEXT);
     let capsule = proven(asset, input)?;
     let text = write::pretty_within(&capsule, limits::RUNTIME_OUTPUT_BYTES, expected).map_err(|_| UNPRINTABLE)?;
     text.ok_or(RuntimeFault::UNNAMED)
 }
+
+/// Bytes that are printed around the context, and a small manifest with it.
+const AROUND_CONTEXT: usize = 3_072;
 
 /// A Capsule has a JSON form, and one that a caller would read: both are known before a byte of it is written.
 const UNPRINTABLE: RuntimeFault = RuntimeFault::coded(code::CAPSULE_BUILD_INVALID);
@@ -127,7 +131,7 @@ fn assemble<'c>(
     input: &LoadInput<'_>,
 ) -> Result<Tree<'c>, RuntimeFault> {
     let digests = evidence::of(&asset)?;
-    let (identity, access) = (identity(&asset.manifest), access(&asset.manifest));
+    let (identity, access) = (identity(&asset.manifest), access(&asset.manifest).clone());
     let trace = trace(&payload, signature, input);
     Ok(Tree::borrowing([
         ("type", Tree::text("kdna.runtime-capsule")),
@@ -142,23 +146,21 @@ fn assemble<'c>(
     ]))
 }
 
-fn identity(manifest: &Tree<'_>) -> Value {
-    Value::object(
-        ["asset_id", "asset_uid", "version", "judgment_version"]
-            .map(|key| (key, Value::from(manifest.get(key).map(Tree::to_value)))),
-    )
+fn identity<'a>(manifest: &Tree<'a>) -> Tree<'a> {
+    let member = |key| (key, manifest.get(key).cloned().into());
+    Tree::borrowing(["asset_id", "asset_uid", "version", "judgment_version"].map(member))
 }
 
 fn trace(payload: &Tree<'_>, signature: &Signature, input: &LoadInput<'_>) -> Value {
-    let mut trace = Object::new();
-    trace.insert("payload_encoding", "cbor");
-    trace.insert("loaded_by", "kdna-core");
+    let mut trace = Object::with_room_for(9);
+    trace.insert("payload_encoding", Tree::text("cbor"));
+    trace.insert("loaded_by", Tree::text("kdna-core"));
     trace.insert("loaded_at", input.loaded_at.to_string());
-    trace.insert("input_kind", input.input_kind.as_str());
+    trace.insert("input_kind", Tree::text(input.input_kind.as_str()));
     trace.insert("runtime_eligible", true);
     trace.insert("schema_valid", true);
-    trace.insert("signature_state", signature.state());
-    trace.insert("profile", input.profile.as_str());
+    trace.insert("signature_state", Tree::text(signature.state()));
+    trace.insert("profile", Tree::text(input.profile.as_str()));
     if matches!(input.profile, LoadProfile::Compact | LoadProfile::Minimal) {
         trace.insert("projection_report", report::of(payload));
     }

@@ -9,7 +9,7 @@ use super::javascript::text_or;
 use super::manifest::truthy;
 use super::schema::Shape;
 use crate::foundation::digest::Digest;
-use crate::foundation::value::{Tree, Value};
+use crate::foundation::value::Tree;
 
 /// What the gate says. `valid` is `None` for a foreign algorithm: then the documents leave the field out.
 pub(super) struct Verdict {
@@ -70,7 +70,7 @@ fn coverage_problem(declared: &Tree<'_>) -> Option<String> {
         Some(format!("checksums: unsupported digest_profile (expected {RUNTIME_ENTRY_SET})"))
     } else if !is("digest_profile_version", "0.1.0") {
         Some("checksums: unsupported digest_profile_version (expected 0.1.0)".to_owned())
-    } else if covered != Some(&[Value::from(MANIFEST), Value::from(PAYLOAD)]) {
+    } else if covered != Some(&[Tree::text(MANIFEST), Tree::text(PAYLOAD)]) {
         Some(format!("checksums: covered_entries does not match {RUNTIME_ENTRY_SET}"))
     } else {
         None
@@ -98,11 +98,11 @@ fn verify_digests(asset: &Asset<'_>, declared: &Tree<'_>, mut verdict: Verdict) 
 fn compare(verdict: Verdict, key: &str, expected: &Tree<'_>, actual: Digest) -> Result<Verdict, RuntimeFault> {
     let Tree::String(expected) = expected else { return Err(RuntimeFault::UNNAMED) };
     let expected = expected.strip_prefix("sha256:").unwrap_or(expected);
-    let actual = actual.hex();
-    if expected == actual {
+    let actual = actual.digits();
+    if expected == actual.as_str() {
         return Ok(verdict);
     }
     let start = |text: &str| text.chars().take(8).collect::<String>();
-    let (declared, actual) = (start(expected), start(&actual));
+    let (declared, actual) = (start(expected), start(actual.as_str()));
     Ok(verdict.fail(format!("checksums: {key} mismatch (declared {declared}..., actual {actual}...)")))
 }

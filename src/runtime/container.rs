@@ -44,11 +44,13 @@ pub struct Container<'a> {
     pub(super) switches: Switches,
     /// What the envelope held, once a load opened it; wiped when the container goes.
     opened: OnceCell<Zeroizing<Vec<u8>>>,
+    /// The digest of the entries that a load reads, computed once.
+    pub(super) entry_set: OnceCell<Digest>,
 }
 
 /// One entry, inflated.
 pub(super) struct Entry<'a> {
-    pub(super) name: String,
+    pub(super) name: Cow<'a, str>,
     pub(super) data: Cow<'a, [u8]>,
     digest: OnceCell<Digest>,
 }
@@ -108,13 +110,13 @@ impl<'a> Container<'a> {
         let end = EndRecord::find(bytes)?;
         demand(u64::try_from(bytes.len()).is_ok_and(|size| size <= limits::CONTAINER_BYTES))?;
         demand(end.count <= limits::CONTAINER_ENTRIES)?;
-        let mut container =
-            Container { bytes, entries: Vec::with_capacity(end.count), switches, opened: OnceCell::new() };
+        let entries = Vec::with_capacity(end.count);
+        let mut container = Container { bytes, entries, switches, opened: OnceCell::new(), entry_set: OnceCell::new() };
         let mut records = Vec::with_capacity(end.count.saturating_add(2));
         let (mut at, mut total) = (end.directory, 0);
         for _ in 0..end.count {
             let central = Central::read(bytes, at)?;
-            let name = String::from_utf8_lossy(central.name).into_owned();
+            let name = String::from_utf8_lossy(central.name);
             demand(is_allowed_name(&name, switches))?;
             container.admit(&central, &name, &mut total)?;
             let (record, data) = central.content(bytes)?;

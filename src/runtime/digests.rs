@@ -4,7 +4,7 @@ use super::asset::Asset;
 use super::container::{CHECKSUMS, Entry, MANIFEST, MIMETYPE, PAYLOAD, SIGNATURE};
 use super::fault::RuntimeFault;
 use crate::foundation::digest::{Digest, Hasher};
-use crate::foundation::json::canonical::{canonical, canonical_without};
+use crate::foundation::json::canonical::{canonical, canonical_in_room};
 use crate::foundation::json::read_javascript;
 
 pub(super) const CONTAINER_BYTES: &str = "kdna.digest-basis.container-bytes";
@@ -13,12 +13,25 @@ pub(super) const CONTENT_TREE: &str = "kdna.digest-basis.content-tree";
 
 /// Over the two entries that a load reads; of a protected asset, over the envelope as stored.
 pub(super) fn runtime_entry_set(asset: &Asset<'_>) -> Digest {
-    entry_set(asset.container.digest(MANIFEST), asset.container.digest(PAYLOAD))
+    let container = asset.container;
+    *container.entry_set.get_or_init(|| entry_set(container.digest(MANIFEST), container.digest(PAYLOAD)))
 }
 
 /// Over the digests of the manifest's and the payload's bytes.
 pub(super) fn entry_set(manifest: Digest, payload: Digest) -> Digest {
-    Digest::of(format!("{MANIFEST}:{}\n{PAYLOAD}:{}", manifest.hex(), payload.hex()).as_bytes())
+    let mut hasher = Hasher::new();
+    update_lines(&mut hasher, &[(MANIFEST, manifest), (PAYLOAD, payload)]);
+    hasher.finish()
+}
+
+/// A line for each entry, without an end of line after the last.
+fn update_lines(hasher: &mut Hasher, lines: &[(&str, Digest)]) {
+    for (at, (name, digest)) in lines.iter().enumerate() {
+        hasher.update(if at > 0 { b"\n" } else { b"" });
+        hasher.update(name.as_bytes());
+        hasher.update(b":");
+        hasher.update(digest.digits().as_str().as_bytes());
+    }
 }
 
 /// Over name, length and bytes of the entries that decide a plan. Attachments are not among them.
@@ -46,11 +59,12 @@ pub(super) fn content_tree(asset: &Asset<'_>) -> Result<Digest, RuntimeFault> {
             Some(text) => Digest::of(text.as_bytes()),
             None => entry.digest(),
         };
-        lines.push((&entry.name, digest));
+        lines.push((&*entry.name, digest));
     }
     lines.sort_unstable();
-    let lines: Vec<String> = lines.iter().map(|(name, digest)| format!("{name}:{}", digest.hex())).collect();
-    Ok(Digest::of(lines.join("\n").as_bytes()))
+    let mut hasher = Hasher::new();
+    update_lines(&mut hasher, &lines);
+    Ok(hasher.finish())
 }
 
 /// Refuses what [`content_tree`] would refuse, without computing it.
@@ -70,9 +84,11 @@ const OWN_DIGESTS: [&[&str]; 5] =
 
 /// The sorted text of a JSON entry; `None` for any other entry.
 fn stable_form(asset: &Asset<'_>, entry: &Entry<'_>) -> Result<Option<String>, RuntimeFault> {
-    let text = match (entry.name.as_str(), &asset.checksums) {
-        (MANIFEST, _) => canonical_without(&asset.manifest, &OWN_DIGESTS),
-        (CHECKSUMS, Some(Ok(checksums))) => canonical(checksums),
+    // The stable form is hardly ever longer than the entry.
+    let expected = entry.data.len();
+    let text = match (&*entry.name, &asset.checksums) {
+        (MANIFEST, _) => canonical_in_room(&asset.manifest, &OWN_DIGESTS, expected),
+        (CHECKSUMS, Some(Ok(checksums))) => canonical_in_room(checksums, &[], expected),
         _ if entry.is_json() => canonical(&read_javascript(&entry.data).map_err(|_| RuntimeFault::UNNAMED)?),
         _ => return Ok(None),
     };

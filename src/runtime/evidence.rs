@@ -19,9 +19,9 @@ struct Declared<'a> {
 /// The evidence document of an asset.
 pub(super) fn of(asset: &Asset<'_>) -> Result<Value, RuntimeFault> {
     let content = content_tree(asset)?;
-    Ok(Value::object([
-        ("profile", Value::from("kdna.digest-evidence")),
-        ("profile_version", Value::from("0.1.0")),
+    Ok(Value::borrowing([
+        ("profile", Tree::text("kdna.digest-evidence")),
+        ("profile_version", Tree::text("0.1.0")),
         ("asset", proof(Digest::of(asset.container.bytes), CONTAINER_BYTES, None)?),
         ("content", proof(content, CONTENT_TREE, declared_content(&asset.manifest)?)?),
         ("runtime_entry_set", proof(runtime_entry_set(asset), RUNTIME_ENTRY_SET, declared_entry_set(asset))?),
@@ -66,12 +66,12 @@ fn proof(actual: Digest, basis: &'static str, declared: Option<Declared<'_>>) ->
             if expected != actual {
                 return Err(RuntimeFault::coded(declared.mismatch));
             }
-            comparison("matched", declared.against.into(), expected.into(), declared.source.into())
+            comparison("matched", Tree::text(declared.against), expected.into(), Tree::text(declared.source))
         }
     };
-    Ok(Value::object([("value", actual.into()), ("basis", basis.into()), ("comparison", comparison)]))
+    Ok(Value::borrowing([("value", actual.into()), ("basis", Tree::text(basis)), ("comparison", comparison)]))
 }
 
 fn comparison(state: &'static str, against: Value, expected: Value, source: Value) -> Value {
-    Value::object([("state", state.into()), ("against", against), ("expected", expected), ("source", source)])
+    Value::borrowing([("state", Tree::text(state)), ("against", against), ("expected", expected), ("source", source)])
 }

@@ -31,13 +31,14 @@ pub(super) fn truthy<'v, 'a>(value: &'v Tree<'a>, key: &str) -> Option<&'v Tree<
 }
 
 /// A member as it stands, or null where it is missing or means nothing.
-pub(super) fn or_null(value: &Tree<'_>, key: &str) -> Value {
-    truthy(value, key).map_or(Value::Null, Tree::to_value)
+pub(super) fn or_null<'a>(value: &Tree<'a>, key: &str) -> Tree<'a> {
+    truthy(value, key).cloned().unwrap_or(Tree::Null)
 }
 
 /// The declared access; a missing one is public.
-pub(super) fn access(manifest: &Tree<'_>) -> Value {
-    truthy(manifest, "access").map_or_else(|| Value::from("public"), Tree::to_value)
+pub(super) fn access<'v, 'a>(manifest: &'v Tree<'a>) -> &'v Tree<'a> {
+    static PUBLIC: Value = Tree::text("public");
+    truthy(manifest, "access").unwrap_or(&PUBLIC)
 }
 
 /// Whether the asset is to be projected by a server.
@@ -58,7 +59,7 @@ pub(super) fn entitlement_profile<'v>(manifest: &'v Tree<'_>) -> Option<&'v str>
 pub(super) fn declares_encryption(manifest: &Tree<'_>) -> bool {
     let entries = dig(manifest, &["encryption", "encrypted_entries"]).and_then(Tree::as_array);
     dig(manifest, &["payload", "encrypted"]).is_some_and(Tree::is_truthy)
-        || entries.is_some_and(|entries| entries.contains(&Value::from("payload.kdnab")))
+        || entries.is_some_and(|entries| entries.contains(&Tree::text("payload.kdnab")))
 }
 
 /// Whether the payload is a bundle of components.
@@ -80,8 +81,10 @@ pub(super) fn is_loader_compatible(manifest: &Tree<'_>, switches: Switches) -> O
 
 /// Compares strict versions part by part, as decimal numbers of any length.
 fn compare_versions(left: &str, right: &str) -> Ordering {
-    let part = |part: &'_ str| (part.len(), part.to_owned());
-    left.split('.').map(part).cmp(right.split('.').map(part))
+    fn by_length(part: &str) -> (usize, &str) {
+        (part.len(), part)
+    }
+    left.split('.').map(by_length).cmp(right.split('.').map(by_length))
 }
 
 /// Whether a document would repeat an asset's own claim to be trusted, at any depth.

@@ -58,23 +58,26 @@ pub(super) fn document(
     let manifest = &asset.manifest;
     let Decision { outcome, issues } = decide(manifest, validation, input);
     let source_kind = if input.source_path.is_some() { "file" } else { "memory" };
-    let mut document = Value::object([
-        ("format_version", or_null(manifest, "format_version")),
+    let mut document = Value::borrowing([
+        ("format_version", or_null(manifest, "format_version").into_owned()),
         ("asset", identity(manifest)),
         ("access", shown_access(manifest, outcome)),
         ("access_alias", Value::Null),
         ("entitlement_profile", entitlement_profile(manifest).map(str::to_owned).into()),
-        ("state", outcome.state.into()),
-        ("required_action", outcome.action.into()),
+        ("state", Tree::text(outcome.state)),
+        ("required_action", Tree::text(outcome.action)),
         ("can_load_now", outcome.loadable.into()),
-        ("projection_policy", outcome.policy.into()),
+        ("projection_policy", Tree::text(outcome.policy)),
         ("input_fingerprint", input_fingerprint(asset, input)),
         ("checks", validation.checks()),
-        ("signature_state", validation.signature.state().into()),
+        ("signature_state", Tree::text(validation.signature.state())),
         ("issues", issues.into_iter().map(Value::from).collect::<Vec<_>>().into()),
         (
             "source",
-            Value::object([("kind", source_kind.into()), ("path", input.source_path.map(str::to_owned).into())]),
+            Value::borrowing([
+                ("kind", Tree::text(source_kind)),
+                ("path", input.source_path.map(str::to_owned).into()),
+            ]),
         ),
     ]);
     if let (false, Value::Object(document)) = (validation.switches.signatures, &mut document) {
@@ -119,20 +122,19 @@ fn is_known_access(manifest: &Tree<'_>) -> bool {
 }
 
 fn identity(manifest: &Tree<'_>) -> Value {
-    Value::object(
-        ["asset_id", "asset_uid", "title", "version", "judgment_version"].map(|key| (key, or_null(manifest, key))),
-    )
+    let shown = |key| (key, or_null(manifest, key).into_owned());
+    Value::borrowing(["asset_id", "asset_uid", "title", "version", "judgment_version"].map(shown))
 }
 
 /// An invalid plan repeats no access that the contract does not know.
 fn shown_access(manifest: &Tree<'_>, outcome: Outcome) -> Value {
-    if outcome.state == INVALID.state && !is_known_access(manifest) { Value::Null } else { access(manifest) }
+    if outcome.state == INVALID.state && !is_known_access(manifest) { Value::Null } else { access(manifest).to_value() }
 }
 
 fn input_fingerprint(asset: &Asset<'_>, input: &PlanInput<'_>) -> Value {
-    Value::object([
+    Value::borrowing([
         ("has_password_input", input.has_password.into()),
-        ("entitlement_input", input.entitlement_status.map(EntitlementStatus::as_str).into()),
+        ("entitlement_input", input.entitlement_status.map(|status| Tree::text(status.as_str())).into()),
         ("source_fingerprint", source_fingerprint(asset).into()),
     ])
 }

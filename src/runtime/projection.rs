@@ -38,7 +38,7 @@ fn taken_or_null<'a>(value: &mut Tree<'a>, key: &str) -> Tree<'a> {
 fn index<'a>(manifest: &Tree<'a>) -> Tree<'a> {
     let profiles = dig(manifest, &["load_contract", "profiles"]).and_then(Tree::as_object);
     let names = profiles.into_iter().flat_map(Map::keys).map(Tree::copied).collect::<Vec<_>>();
-    let mut context = Map::new();
+    let mut context = Map::with_room_for(11);
     for key in ["asset_id", "asset_uid", "title", "version", "judgment_version", "asset_type"] {
         context.insert(key, manifest.get(key).cloned());
     }

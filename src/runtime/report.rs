@@ -5,7 +5,8 @@ use crate::foundation::json::canonical::utf16_order;
 use crate::foundation::text::is_blank;
 use crate::foundation::value::{Map, Tree, Value};
 use icu_collator::options::CollatorOptions;
-use icu_collator::{Collator, CollatorPreferences};
+use icu_collator::{Collator, CollatorBorrowed, CollatorPreferences};
+use std::sync::LazyLock;
 
 const SHOWN_CORE: [&str; 7] =
     ["highest_question", "worldview", "value_order", "judgment_role", "axioms", "boundaries", "core_structure"];
@@ -23,13 +24,16 @@ struct Omitted {
 /// The report document.
 pub(super) fn of(payload: &Tree<'_>) -> Value {
     let mut omitted = omissions(payload);
-    if let Some(order) = reading_order() {
-        omitted.sort_by(|left, right| order(&left.path, &right.path));
+    // An order costs more to make than most reports, and one path has none.
+    if omitted.len() > 1
+        && let Some(order) = &*READING_ORDER
+    {
+        omitted.sort_by(|left, right| order.compare(&left.path, &right.path));
     }
     let total: usize = omitted.iter().map(|item| item.count).sum();
     let status = if total > 0 { "partial" } else { "complete" };
-    Value::object([
-        ("status", Value::from(status)),
+    Value::borrowing([
+        ("status", Tree::text(status)),
         ("omitted", omitted.into_iter().map(Value::from).collect::<Vec<_>>().into()),
         ("omitted_total", number(total)),
     ])
@@ -37,10 +41,8 @@ pub(super) fn of(payload: &Tree<'_>) -> Value {
 
 /// The root collation, which is also that of English, whatever the environment says. `None` cannot happen: its data is
 /// compiled in.
-fn reading_order() -> Option<impl Fn(&str, &str) -> std::cmp::Ordering> {
-    let collator = Collator::try_new(CollatorPreferences::default(), CollatorOptions::default()).ok()?;
-    Some(move |left: &str, right: &str| collator.compare(left, right))
-}
+static READING_ORDER: LazyLock<Option<CollatorBorrowed<'static>>> =
+    LazyLock::new(|| Collator::try_new(CollatorPreferences::default(), CollatorOptions::default()).ok());
 
 fn omissions(payload: &Tree<'_>) -> Vec<Omitted> {
     let mut omitted = Vec::new();
@@ -53,16 +55,16 @@ fn omissions(payload: &Tree<'_>) -> Vec<Omitted> {
     omitted
 }
 
-/// Members in the order of their keys.
-fn sorted<'v, 'a>(object: &'v Map<'a>) -> Vec<(&'v str, &'v Tree<'a>)> {
-    let mut members: Vec<_> = object.iter().collect();
+/// The members that are not shown, in the order of their keys.
+fn hidden<'v, 'a>(object: &'v Map<'a>, shown: &[&str]) -> Vec<(&'v str, &'v Tree<'a>)> {
+    let mut members: Vec<_> = object.iter().filter(|(key, _)| !shown.contains(key)).collect();
     members.sort_by(|(left, _), (right, _)| utf16_order(left, right));
     members
 }
 
 fn add_members(omitted: &mut Vec<Omitted>, path: &str, value: Option<&Tree<'_>>, shown: &[&str]) {
-    let members = value.and_then(Tree::as_object).map(sorted).unwrap_or_default();
-    for (key, member) in members.into_iter().filter(|(key, _)| !shown.contains(key)) {
+    let members = value.and_then(Tree::as_object).map(|object| hidden(object, shown)).unwrap_or_default();
+    for (key, member) in members {
         add(omitted, format!("{path}/{}", escape(key)), member);
     }
 }
@@ -107,6 +109,6 @@ fn number(count: usize) -> Value {
 
 impl From<Omitted> for Value {
     fn from(item: Omitted) -> Self {
-        Value::object([("path", Value::from(item.path)), ("count", number(item.count))])
+        Value::borrowing([("path", Value::from(item.path)), ("count", number(item.count))])
     }
 }

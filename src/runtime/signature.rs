@@ -7,7 +7,7 @@ use super::digests::content_tree;
 use super::fault::code;
 use crate::foundation::digest::{Digest, from_hex};
 use crate::foundation::json::read_javascript;
-use crate::foundation::value::{Object, Value};
+use crate::foundation::value::{Object, Tree, Value};
 use ed25519_dalek::{Signature as Ed25519, VerifyingKey};
 
 const PROFILE: &str = "kdsig.ed25519";
@@ -113,8 +113,8 @@ impl Signature {
 
     /// `signature` of a Capsule.
     pub(super) fn shown(&self) -> Value {
-        let mut shown = Object::new();
-        shown.insert("state", self.state());
+        let mut shown = Object::with_room_for(1);
+        shown.insert("state", Tree::text(self.state()));
         for (key, value) in self.evidence().unwrap_or_default() {
             shown.insert(key, value);
         }

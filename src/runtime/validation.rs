@@ -111,7 +111,7 @@ impl<'c> Validation<'c> {
 
     /// The gates one by one, as plans print them; validation results also say what a signature proves.
     fn gates(&self, detailed: bool) -> Object {
-        let mut gates = Object::new();
+        let mut gates = Object::with_room_for(8);
         gates.insert("format_valid", true);
         gates.insert("schema_valid", self.schema);
         gates.insert("payload_valid", self.payload);
@@ -121,7 +121,7 @@ impl<'c> Validation<'c> {
         if self.switches.signatures {
             gates.insert("signature_valid", self.signature.is_valid());
             if detailed {
-                gates.insert("signature_state", self.signature.state());
+                gates.insert("signature_state", Tree::text(self.signature.state()));
                 gates.insert("signature_evidence", self.signature.evidence().map(Value::from));
             }
         }

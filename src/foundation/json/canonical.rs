@@ -10,14 +10,20 @@ pub fn canonical(value: &Tree<'_>) -> Result<String, NoJsonForm> {
 
 /// As [`canonical`], leaving out the members at these paths (keys from the root on).
 pub fn canonical_without(value: &Tree<'_>, left_out: &[&[&str]]) -> Result<String, NoJsonForm> {
-    let mut out = String::new();
+    canonical_in_room(value, left_out, 0)
+}
+
+/// As [`canonical_without`], with room for an expected number of bytes from the start.
+pub fn canonical_in_room(value: &Tree<'_>, left_out: &[&[&str]], expected: usize) -> Result<String, NoJsonForm> {
+    let mut out = String::with_capacity(expected);
     append(&mut out, value, left_out)?;
     Ok(out)
 }
 
 /// Compares two texts by UTF-16 code units, as JavaScript sorts.
 pub fn utf16_order(left: &str, right: &str) -> std::cmp::Ordering {
-    left.encode_utf16().cmp(right.encode_utf16())
+    // Of ASCII text the units are the bytes.
+    if left.is_ascii() && right.is_ascii() { left.cmp(right) } else { left.encode_utf16().cmp(right.encode_utf16()) }
 }
 
 fn append(out: &mut String, value: &Tree<'_>, left_out: &[&[&str]]) -> Result<(), NoJsonForm> {
@@ -40,7 +46,8 @@ fn append(out: &mut String, value: &Tree<'_>, left_out: &[&[&str]]) -> Result<()
 
 fn members(out: &mut String, object: &Map<'_>, left_out: &[&[&str]]) -> Result<(), NoJsonForm> {
     let stays = |key: &str| !left_out.contains(&[key].as_slice());
-    let mut members: Vec<_> = object.iter().filter(|(key, _)| stays(key)).collect();
+    let mut members = Vec::with_capacity(object.len());
+    members.extend(object.iter().filter(|(key, _)| stays(key)));
     members.sort_by(|(left, _), (right, _)| utf16_order(left, right));
     out.push('{');
     for (at, (key, value)) in members.into_iter().enumerate() {

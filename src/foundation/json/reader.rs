@@ -95,7 +95,7 @@ fn read<'de, 'out, K: Keep<'de, 'out>>(text: &'de str, rules: Rules, values: usi
     let fault = Cell::new(JsonFault::NotJson);
     let left = Cell::new(values);
     let mut parser = serde_json::Deserializer::from_str(text);
-    let room = Room::default();
+    let room = Room { members: RefCell::new(Vec::with_capacity(MANY)), items: RefCell::default() };
     let node = Node::<K> { rules, level: 0, fault: &fault, left: &left, room: &room, kept: PhantomData };
     let value = node.deserialize(&mut parser).map_err(|_| fault.get())?;
     parser.end().map_err(|_| JsonFault::NotJson)?;
@@ -104,7 +104,6 @@ fn read<'de, 'out, K: Keep<'de, 'out>>(text: &'de str, rules: Rules, values: usi
 
 /// What was read of the maps and lists that are still open, those of the inner ones last. A list or map gets its own
 /// memory once, when its size is known.
-#[derive(Default)]
 struct Room<'out> {
     members: RefCell<Vec<(Cow<'out, str>, Tree<'out>)>>,
     items: RefCell<Vec<Tree<'out>>>,

@@ -17,6 +17,7 @@ use crate::foundation::limits;
 use crate::foundation::switches::Switches;
 use crate::foundation::value::Tree;
 use arranged::Schema;
+use std::borrow::Cow;
 use std::fmt;
 
 /// One error: where, and what. Shown as `<root> must be object`.
@@ -146,8 +147,8 @@ impl<'a> At<'a> {
 }
 
 /// A key as a segment of a JSON pointer.
-pub(super) fn escape(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
+pub(super) fn escape(key: &str) -> Cow<'_, str> {
+    if key.contains(['~', '/']) { key.replace('~', "~0").replace('/', "~1").into() } else { key.into() }
 }
 
 #[cfg(test)]

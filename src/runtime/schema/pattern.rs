@@ -42,7 +42,13 @@ pub(super) fn is_known(pattern: &str) -> bool {
 /// Three numbers without leading zeros.
 pub(in crate::runtime) fn is_strict_version(text: &str) -> bool {
     let is_number = |part: &str| is_digits(part) && (part == "0" || !part.starts_with('0'));
-    text.split('.').count() == 3 && text.split('.').all(is_number)
+    is_three_of(text, is_number)
+}
+
+/// Whether a text is three parts of a kind, with points between them.
+fn is_three_of(text: &str, is_part: impl Fn(&str) -> bool) -> bool {
+    let mut parts = text.split('.');
+    (0..3).all(|_| parts.next().is_some_and(&is_part)) && parts.next().is_none()
 }
 
 fn is_word(byte: u8) -> bool {
@@ -70,7 +76,7 @@ fn is_identifier(text: &str) -> bool {
 fn is_version(text: &str) -> bool {
     let (numbers, suffix) = text.find(['+', '-']).and_then(|at| text.split_at_checked(at)).unwrap_or((text, ""));
     let has_suffix = suffix.is_empty() || (suffix.len() > 1 && !suffix.contains(is_line_end));
-    numbers.split('.').count() == 3 && numbers.split('.').all(is_digits) && has_suffix
+    has_suffix && is_three_of(numbers, is_digits)
 }
 
 /// What `.` does not match.

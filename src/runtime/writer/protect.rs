@@ -75,8 +75,8 @@ pub fn protect(asset: &[u8], password: &[u8], fresh: &Fresh, cost: Argon2id) -> 
     let envelope = close(&manifest, plain, password, fresh, cost).ok_or(ProtectFault::NotLoadable)?;
     let manifest = write::pretty(&manifest).map_err(|_| ProtectFault::NotLoadable)?;
     let others = asset.container.entries.iter();
-    let others = others.filter(|entry| ![MIMETYPE, MANIFEST, PAYLOAD, CHECKSUMS].contains(&entry.name.as_str()));
-    let attachments = others.map(|entry| (entry.name.clone(), entry.data.to_vec())).collect();
+    let others = others.filter(|entry| ![MIMETYPE, MANIFEST, PAYLOAD, CHECKSUMS].contains(&&*entry.name));
+    let attachments = others.map(|entry| (entry.name.to_string(), entry.data.to_vec())).collect();
     let payload = Payload::Cbor(payload_cbor(&envelope)?);
     Ok(pack(&Parts { manifest: manifest.into_bytes(), payload, attachments })?)
 }
