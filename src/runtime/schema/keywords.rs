@@ -192,7 +192,7 @@ fn check_unique(items: &[Tree<'_>], at: At<'_>, errors: &mut Errors) -> bool {
 fn check_map(keywords: &Maps, map: &Map<'_>, at: At<'_>, errors: &mut Errors) -> bool {
     let mut valid = check_size(&keywords.size, "properties", map.len(), at, errors);
     for name in keywords.required {
-        valid &= has_value(map, name) || errors.add(at, format_args!("must have required property '{name}'"));
+        valid &= value_of(map, name).is_some() || errors.add(at, format_args!("must have required property '{name}'"));
     }
     if let Some(rest) = &keywords.rest {
         let is_named = |key: &str| keywords.properties.iter().any(|(name, _)| *name == key);
@@ -204,13 +204,12 @@ fn check_map(keywords: &Maps, map: &Map<'_>, at: At<'_>, errors: &mut Errors) ->
         }
     }
     for (key, part) in keywords.properties {
-        let member = map.get(key).filter(|member| **member != Tree::Undefined);
-        valid &= member.is_none_or(|member| check(part, member, at.member(key), errors));
+        valid &= value_of(map, key).is_none_or(|member| check(part, member, at.member(key), errors));
     }
     valid
 }
 
-/// Whether a member is there: one without a value is none, as in JavaScript.
-fn has_value(map: &Map<'_>, key: &str) -> bool {
-    map.get(key).is_some_and(|member| *member != Tree::Undefined)
+/// A member that is there: one without a value is none, as in JavaScript.
+fn value_of<'v, 'a>(map: &'v Map<'a>, key: &str) -> Option<&'v Tree<'a>> {
+    map.get(key).filter(|member| !matches!(member, Tree::Undefined))
 }
