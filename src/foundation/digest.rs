@@ -89,6 +89,11 @@ fn write_digits(digits: &mut [u8], bytes: &[u8]) {
 pub struct Digits([u8; 64]);
 
 impl Digits {
+    /// The digits as bytes of text.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// The digits as text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()

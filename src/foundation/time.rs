@@ -46,7 +46,23 @@ impl fmt::Display for Timestamp {
         let (days, rest) = (self.0.div_euclid(86_400_000), self.0.rem_euclid(86_400_000));
         let (year, month, day) = civil_from_days(days);
         let (hour, minute, second) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", rest % 1000)
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        let places = [(0, 4, year), (5, 2, month), (8, 2, day), (11, 2, hour), (14, 2, minute), (17, 2, second)];
+        for (at, width, number) in places.into_iter().chain([(20, 3, rest % 1000)]) {
+            digits(&mut text, at, width, number);
+        }
+        match std::str::from_utf8(&text) {
+            Ok(text) if (0..=9999).contains(&year) => f.write_str(text),
+            _ => write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", rest % 1000),
+        }
+    }
+}
+
+/// Writes the last digits of a number at a place: a time is written often, and the general way is slow.
+fn digits(text: &mut [u8], at: usize, width: usize, mut number: i64) {
+    for place in text.iter_mut().skip(at).take(width).rev() {
+        *place = b'0' + u8::try_from(number % 10).unwrap_or(0);
+        number /= 10;
     }
 }
 

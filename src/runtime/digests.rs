@@ -30,7 +30,7 @@ fn update_lines(hasher: &mut Hasher, lines: &[(&str, Digest)]) {
         hasher.update(if at > 0 { b"\n" } else { b"" });
         hasher.update(name.as_bytes());
         hasher.update(b":");
-        hasher.update(digest.digits().as_str().as_bytes());
+        hasher.update(digest.digits().as_bytes());
     }
 }
 

@@ -4,7 +4,7 @@
 use super::arranged::{AnyType, Bounds, Keywords, Lists, Maps, Schema, Texts, Type};
 use super::{At, Errors, format, pattern};
 use crate::foundation::json::canonical::canonical;
-use crate::foundation::value::{Map, Tree};
+use crate::foundation::value::{Map, Tree, is_same};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -189,13 +189,20 @@ fn check_unique(items: &[Tree<'_>], at: At<'_>, errors: &mut Errors) -> bool {
     errors.add(at, format_args!("must NOT have duplicate items (items ## {lower} and {higher} are identical)"))
 }
 
+/// One bit for a key, which few others have too. Most members that a schema knows are missing, and a map whose keys have
+/// not that bit need not be searched for them.
+fn mark(key: &str) -> u64 {
+    let last = key.as_bytes().last().copied().unwrap_or_default();
+    1 << ((key.len() + usize::from(last)) % 64)
+}
+
 fn check_map(keywords: &Maps, map: &Map<'_>, at: At<'_>, errors: &mut Errors) -> bool {
     let mut valid = check_size(&keywords.size, "properties", map.len(), at, errors);
     for name in keywords.required {
         valid &= value_of(map, name).is_some() || errors.add(at, format_args!("must have required property '{name}'"));
     }
     if let Some(rest) = &keywords.rest {
-        let is_named = |key: &str| keywords.properties.iter().any(|(name, _)| *name == key);
+        let is_named = |key: &str| keywords.properties.iter().any(|(name, _)| is_same(name, key));
         for (key, member) in map.iter().filter(|(key, _)| !is_named(key)) {
             valid &= match rest {
                 Schema::Nothing => errors.add(at, "must NOT have additional properties"),
@@ -203,7 +210,8 @@ fn check_map(keywords: &Maps, map: &Map<'_>, at: At<'_>, errors: &mut Errors) ->
             };
         }
     }
-    for (key, part) in keywords.properties {
+    let marks = map.keys().fold(0, |marks, key| marks | mark(key));
+    for (key, part) in keywords.properties.iter().filter(|(key, _)| marks & mark(key) != 0) {
         valid &= value_of(map, key).is_none_or(|member| check(part, member, at.member(key), errors));
     }
     valid
