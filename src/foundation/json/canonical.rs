@@ -56,6 +56,10 @@ fn members(out: &mut String, object: &Map<'_>, left_out: &[&[&str]]) -> Result<(
         }
         write::string(out, key);
         out.push(':');
+        if left_out.is_empty() {
+            append(out, value, &[])?;
+            continue;
+        }
         let below: Vec<&[&str]> = left_out
             .iter()
             .filter_map(|path| path.split_first())

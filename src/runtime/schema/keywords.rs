@@ -174,6 +174,9 @@ fn check_contains(part: &Schema, items: &[Tree<'_>], at: At<'_>, errors: &mut Er
 
 /// Names the last item that equals an earlier one, and the nearest such.
 fn check_unique(items: &[Tree<'_>], at: At<'_>, errors: &mut Errors) -> bool {
+    if items.len() < 2 {
+        return true;
+    }
     let mut seen = HashMap::with_capacity(items.len());
     let mut pair = None;
     for (index, item) in items.iter().enumerate() {
