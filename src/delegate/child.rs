@@ -255,8 +255,8 @@ impl<S: System> Delegate<S> {
         let words = external::command_line(pinned.pins(), &call.request).ok_or(Reason::RequestNotPublic)?;
         let result = start(system, call, Program::External(held.external()), &words, Start::ahead(None), cancel);
         let report = self.judge(stage, result);
-        // It reads its files by path while it runs: what it says counts only if they are still the pinned ones.
-        pinned.current(system).map_err(|refusal| refusal.at(stage))?;
+        // It reads its files by path while it runs: what it says counts only if nobody touched them meanwhile.
+        pinned.untouched(system, &held).map_err(|refusal| refusal.at(stage))?;
         report
     }
 

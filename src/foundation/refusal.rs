@@ -234,7 +234,7 @@ catalogue! {
     InterpreterScript = "interpreter_is_script", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "A script names its interpreter by path, which another program could take: pin the program itself, for example /usr/bin/node.";
     InterpreterNotProgram = "interpreter_not_program", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "The interpreter must be an executable ELF program for this machine that this user can read.";
     PackageLinkLeaves = "package_link_leaves", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "A symbolic link of the package leads out of it: replace it by a copy.";
-    PackageOpenToOthers = "package_open_to_others", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "Everybody may write to a file of the package: take that permission away (chmod -R o-w).";
+    PackageOpenToOthers = "package_open_to_others", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "Everybody may write to a file or a directory of the package: take that permission away (chmod -R o-w).";
     PackageEntryMissing = "package_entry_missing", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "--entry must name a regular file in the package, relative to it.";
     PinVersionsUnknown = "pin_versions_unknown", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "No package.json names a version: give --cli-version and --core-version.";
     PinsNotWritten = "pins_not_written", RuntimeBindingInvalid, CommandLine, "The runtime cannot be pinned.", "--out must be a new file or an earlier pin, in a directory of yours with mode 0700, outside the package.";

@@ -55,6 +55,53 @@ fn bind_rug_pull_tools() {
 }
 
 #[test]
+fn a_file_that_is_swapped_and_put_back_while_it_runs_delivers_nothing() {
+    let Some(stage) = stage() else { return };
+    let mut host = stage.serve();
+    delivered(&stage, &mut host);
+    let file = files(&stage.runtime()).into_iter().find(|file| file.ends_with("package.json")).expect("a file");
+    let (aside, evil) = (stage.path("outside/aside"), stage.path("outside/evil"));
+    fs::copy(&file, &evil).unwrap();
+    let swapping = std::sync::atomic::AtomicBool::new(true);
+    let loaded: Vec<Loaded> = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while swapping.load(std::sync::atomic::Ordering::SeqCst) {
+                fs::rename(&file, &aside).unwrap();
+                fs::rename(&evil, &file).unwrap();
+                sleep(Duration::from_millis(2));
+                fs::rename(&file, &evil).unwrap();
+                fs::rename(&aside, &file).unwrap();
+                sleep(Duration::from_millis(2));
+            }
+        });
+        let loaded = (0..4).map(|_| host.load(&stage.path("ws"))).collect();
+        swapping.store(false, std::sync::atomic::Ordering::SeqCst);
+        loaded
+    });
+    // All bytes are the pinned ones whenever they are compared, except for the moment without a file.
+    for loaded in loaded {
+        let reason = ["package_file_changed", "package_file_missing"].into_iter().find(|word| loaded.says(word));
+        loaded.assert_refused("runtime_binding_invalid", reason.expect("a reason"));
+    }
+    delivered(&stage, &mut host);
+}
+
+#[test]
+fn a_package_in_which_everybody_may_rename_is_neither_pinned_nor_used() {
+    let Some(stage) = stage() else { return };
+    let mut host = stage.serve();
+    delivered(&stage, &mut host);
+    for directory in [stage.runtime(), stage.runtime().join("src")] {
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
+        refused_unstarted(&stage, &mut host, "package_open_to_others");
+        let done = stage.try_pin("/usr/bin/node", &stage.runtime(), "src/cli.js", &[]);
+        assert_eq!(done.exit, Exit::Status(2), "{}", done.stderr_text());
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    delivered(&stage, &mut host);
+}
+
+#[test]
 fn one_changed_byte_anywhere_in_its_folder_refuses_and_starts_nothing() {
     let Some(stage) = stage() else { return };
     let mut host = stage.serve();

@@ -244,6 +244,11 @@ impl Loaded {
         assert!(self.line.contains(CAPSULE_CANARY));
     }
 
+    /// Whether a word stands in the answer.
+    pub(crate) fn says(&self, word: &str) -> bool {
+        self.line.contains(word)
+    }
+
     /// Asserts a refusal with this code and reason, and that nothing of the Capsule is in it.
     pub(crate) fn assert_refused(&self, code: &str, reason: &str) {
         assert!(

@@ -125,6 +125,20 @@ fn whatever_signal_comes_no_password_stays_and_no_host_is_left_behind() {
 }
 
 #[test]
+fn a_host_is_started_with_the_mask_that_the_launcher_was_started_with() {
+    let stage = Stage::allowed(PUBLIC);
+    // Not a shell: some of them clear their mask themselves.
+    let words = ["launch", "--host", HOST, "--processor", PROCESSOR, "--workspace", "ws", "--"];
+    let mut command = stage.scratch.command(Program::Broker, words);
+    command.args(["grep", "SigBlk", "/proc/self/status"]);
+    stage.arrange(&mut command);
+    let seen = run(command, None);
+    assert_eq!(seen.exit, Exit::Status(0), "{}", seen.stderr_text());
+    let alone = std::process::Command::new("grep").args(["SigBlk", "/proc/self/status"]).output().unwrap();
+    assert_eq!(seen.stdout_text(), String::from_utf8_lossy(&alone.stdout), "as without the launcher");
+}
+
+#[test]
 fn what_a_killed_launcher_left_is_swept_by_the_next_one_and_a_live_session_is_not() {
     let password = canary("secret");
     let stage = Stage::allowed(&locked(&password));

@@ -2,7 +2,7 @@
 //! While nothing changed (device, inode, size, times of every file) a look is enough; after any change everything is read
 //! and digested again. Never starts anything and never accepts a file that the pins do not name.
 
-use super::tree::{self, Found};
+use super::tree::{self, Found, Tree};
 use super::{Content, Entry, RuntimePins};
 use crate::capability::private_file::PrivateDirectory;
 use crate::foundation::limits;
@@ -24,7 +24,7 @@ pub struct Held<S: System> {
     interpreter: Facts,
     libraries: Vec<Facts>,
     package: Facts,
-    found: Vec<Found>,
+    tree: Tree,
 }
 
 impl<S: System> PinnedRuntime<S> {
@@ -55,13 +55,22 @@ impl<S: System> PinnedRuntime<S> {
 
     /// Its files, which agree with the pins now. Refuses `interpreter_changed`, `library_insecure`, `library_missing`,
     /// `package_file_changed`, `package_file_added`, `package_file_missing`, `package_special_file`,
-    /// `package_unreadable`, `package_too_large`.
+    /// `package_unreadable`, `package_open_to_others`, `package_too_large`.
     pub fn current(&self, system: &S) -> Result<Arc<Held<S>>, Refusal> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if !held.is_current(system, &self.pins) {
             *held = Arc::new(Held::open(system, &self.pins)?);
         }
         Ok(held.clone())
+    }
+
+    /// Whether nothing was touched since the files were held like this: also what was changed and put back was another
+    /// file in between. Refuses as [`PinnedRuntime::current`]; `package_file_changed` where all agrees with the pins again.
+    pub fn untouched(&self, system: &S, held: &Held<S>) -> Result<(), Refusal> {
+        if held.is_current(system, &self.pins) {
+            return Ok(());
+        }
+        self.current(system).and(Err(Reason::PackageFileChanged.into()))
     }
 }
 
@@ -87,13 +96,13 @@ impl<S: System> Held<S> {
         }
         let package = system.open_directory(&pins.package).map_err(|_| Reason::PackageUnreadable)?;
         let package_facts = system.directory_facts(&package).map_err(|_| Reason::PackageUnreadable)?;
-        let found = tree::walk(system, &package)?;
-        same_names(&found, &pins.entries)?;
-        for (found, (path, entry)) in found.iter().zip(&pins.entries) {
+        let tree = tree::walk(system, &package)?;
+        same_names(&tree.found, &pins.entries)?;
+        for (found, (path, entry)) in tree.found.iter().zip(&pins.entries) {
             compare_entry(system, pins, &package, path, entry, &found.facts)?;
         }
         let external = External { interpreter, libraries, package };
-        Ok(Self { external, interpreter: interpreter_facts, libraries: library_facts, package: package_facts, found })
+        Ok(Self { external, interpreter: interpreter_facts, libraries: library_facts, package: package_facts, tree })
     }
 
     /// Whether every file is still the one that was compared, unchanged.
@@ -102,7 +111,7 @@ impl<S: System> Held<S> {
         same(&pins.interpreter.0, &self.interpreter)
             && pins.libraries.iter().zip(&self.libraries).all(|((path, _), facts)| same(path, facts))
             && system.look(&pins.package).is_ok_and(|facts| facts.identity == self.package.identity)
-            && tree::walk(system, &self.external.package).as_ref() == Ok(&self.found)
+            && tree::walk(system, &self.external.package).as_ref() == Ok(&self.tree)
     }
 }
 

@@ -37,7 +37,7 @@ pub fn record<S: System>(system: &S, request: &PinRequest<'_>) -> Result<Runtime
     let (interpreter, libraries) = interpreter(system, request.interpreter)?;
     let package = system.canonical_directory(request.package).map_err(|_| Reason::PackageUnreadable)?;
     let directory = system.open_directory(&package).map_err(|_| Reason::PackageUnreadable)?;
-    let found = tree::walk(system, &directory)?;
+    let found = tree::walk(system, &directory)?.found;
     let entry = RelativePath::parse(request.entry).ok_or(Reason::PackageEntryMissing)?;
     if !found.iter().any(|found| found.path == entry && found.facts.kind == Kind::Regular) {
         return Err(Reason::PackageEntryMissing.into());

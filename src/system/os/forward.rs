@@ -105,7 +105,8 @@ impl Forwarding {
     /// The signals that this process was started without holding back, by their numbers: what a program that it starts
     /// must let through again ([`let_through`]). The real-time ones together, where none of them was held back.
     pub(super) fn to_let_through(&self) -> String {
-        let open = Signal::iterator().filter(|signal| !self.before.contains(*signal));
+        let held = |signal: Signal| self.before.contains(signal) && !signals::is_held_back_by_us(signal);
+        let open = Signal::iterator().filter(|signal| !held(*signal));
         let numbers = open.map(|signal| (signal as i32).to_string());
         numbers.chain(self.open_real_time.then(|| REAL_TIME.to_owned())).collect::<Vec<_>>().join(",")
     }
@@ -160,7 +161,8 @@ pub(super) fn let_through(list: &str) -> Result<(), Fault> {
     let mut set = SigSet::empty();
     for word in list.split(',').filter(|word| !word.is_empty()) {
         if word == REAL_TIME {
-            set = set | signals::real_time();
+            // By themselves: a union of two sets keeps only the signals that have a name.
+            signals::real_time().thread_unblock()?;
         } else {
             let number: i32 = word.parse().map_err(|_| Fault::WrongKind)?;
             set.add(Signal::try_from(number)?);

@@ -8,6 +8,7 @@ use crate::system::Fault;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The signals that end a server: the terminal went, the person pressed Control-C, somebody asked.
@@ -25,7 +26,17 @@ const STATUS: u8 = 128;
 /// A write beyond the file size limit becomes an error value (EFBIG) instead of the end of the process. Call it before
 /// other threads are started.
 pub fn survive_file_size_limit() -> Result<(), Fault> {
-    Ok(file_size_limit().thread_block()?)
+    let before = file_size_limit().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    FILE_SIZE_HELD_BACK.store(!before.contains(Signal::SIGXFSZ), Ordering::SeqCst);
+    Ok(())
+}
+
+/// Whether [`survive_file_size_limit`] holds back what this process was started to let through.
+static FILE_SIZE_HELD_BACK: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process holds back a signal from its beginning on that it was started to let through.
+pub(super) fn is_held_back_by_us(signal: Signal) -> bool {
+    signal == Signal::SIGXFSZ && FILE_SIZE_HELD_BACK.load(Ordering::SeqCst)
 }
 
 /// Undoes [`survive_file_size_limit`] for this thread, so that a program it starts gets the usual mask. Only for a thread
