@@ -78,9 +78,11 @@ fn a_file_that_is_swapped_and_put_back_while_it_runs_delivers_nothing() {
         swapping.store(false, std::sync::atomic::Ordering::SeqCst);
         loaded
     });
-    // All bytes are the pinned ones whenever they are compared, except for the moment without a file.
+    // All bytes are the pinned ones whenever they are compared, except for the moment without a file: listed, and gone
+    // when it is looked at, is a package that cannot be read.
+    let reasons = ["package_file_changed", "package_file_missing", "package_unreadable"];
     for loaded in loaded {
-        let reason = ["package_file_changed", "package_file_missing"].into_iter().find(|word| loaded.says(word));
+        let reason = reasons.into_iter().find(|word| loaded.says(word));
         loaded.assert_refused("runtime_binding_invalid", reason.expect("a reason"));
     }
     delivered(&stage, &mut host);
